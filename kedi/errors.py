@@ -1,0 +1,362 @@
+"""The exceptions a Kedi user can meet.
+
+Every one is a :class:`KediError`. Parse and compile errors carry
+``diagnostics``; everything raised while running is a
+:class:`KediExecutionError` with ``frames``. Common Python categories have
+subclasses that are also that Python type, so ``except ValueError`` works in a
+host. All of them survive pickling: what cannot be pickled (the original
+exception of some library, say) is replaced by an :class:`OriginalError` with
+the same text.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from kedi.diagnostics import Diagnostic, excerpt, paint, printable, render_diagnostics
+from kedi.source import Span
+
+FrameKind = Literal[
+    "program",
+    "procedure",
+    "template",
+    "assignment",
+    "return",
+    "inline python",
+    "fenced python",
+    "python statement",
+    "prelude",
+    "type expression",
+    "directive",
+    "condition",
+    "loop",
+    "definition",
+    "import",
+    "show",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One step of a Kedi trace, outermost first in ``KediExecutionError.frames``.
+
+    ``label`` names the thing (``div``, ``[x]``, ``> if``); ``procedure`` is the
+    procedure it runs in, ``None`` at the top level; ``source_line`` is the text
+    of the span's first line.
+    """
+
+    kind: FrameKind
+    label: str
+    span: Span
+    procedure: str | None = None
+    source_line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTrace:
+    """A Python line below a Kedi frame: embedded code or a library it called.
+
+    ``line`` is 1-based; ``column`` and ``end_column`` are 1-based code points of
+    that line, 0 when Python does not say. ``embedded`` is true for code that
+    stands in a Kedi source.
+    """
+
+    source_name: str
+    line: int
+    function: str
+    source_line: str = ""
+    column: int = 0
+    end_column: int = 0
+    embedded: bool = False
+
+
+class OriginalError(Exception):
+    """Stands for an original exception that could not be pickled; keeps its type name and text."""
+
+
+class KediError(Exception):
+    """Base of all Kedi errors. ``str(error)`` is the rendered text without colour."""
+
+    _state: ClassVar[tuple[str, ...]] = ()
+
+    def render(self, use_color: bool = False) -> str:
+        """Readable text with source lines, for a terminal when ``use_color``."""
+        return self.message
+
+    @property
+    def message(self) -> str:
+        """The error in one line, without places."""
+        return str(self.args[0]) if self.args else type(self).__name__
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {name: _picklable(getattr(self, name, None)) for name in self._state}
+        for name in ("__notes__",):
+            if hasattr(self, name):
+                state[name] = getattr(self, name)
+        cause = self.__cause__
+        return _rebuild, (type(self), self.args, state, _picklable(cause))
+
+
+def _picklable(value: Any) -> Any:
+    if isinstance(value, BaseException):
+        try:
+            # Only what comes back whole counts: many exceptions pickle but do not unpickle.
+            pickle.loads(pickle.dumps(value))
+        except Exception:
+            try:
+                text = f"{type(value).__name__}: {value}"
+            except Exception:
+                text = type(value).__name__
+            return OriginalError(text)
+    return value
+
+
+def _rebuild(
+    cls: type[KediError], args: tuple[Any, ...], state: dict[str, Any], cause: BaseException | None
+) -> KediError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    for name, value in state.items():
+        setattr(error, name, value)
+    error.__cause__ = cause
+    return error
+
+
+class _DiagnosticError(KediError):
+    """An error found before anything ran; ``diagnostics`` is never empty."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    _state = ("diagnostics",)
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        self.diagnostics = tuple(diagnostics)
+        super().__init__("; ".join(item.message for item in self.diagnostics))
+
+    def render(self, use_color: bool = False) -> str:
+        return render_diagnostics(self.diagnostics, use_color)
+
+    @property
+    def span(self) -> Span:
+        """Where the first finding is."""
+        return self.diagnostics[0].span
+
+
+class KediParseError(_DiagnosticError, SyntaxError):
+    """A source that does not parse. Reports every broken statement."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(diagnostics)
+        first = self.diagnostics[0]
+        self.msg = first.message
+        self.filename = first.span.source_name
+        self.lineno = first.span.line
+        self.offset = first.span.column
+        self.end_lineno = first.span.end_line
+        self.end_offset = first.span.end_column
+        self.text = first.source_line
+
+    _state = ("diagnostics", "msg", "filename", "lineno", "offset", "end_lineno", "end_offset", "text")
+
+
+class KediCompileError(_DiagnosticError):
+    """A source that parses but cannot mean anything: unknown types, bad imports, dead statements."""
+
+
+class KediExecutionError(KediError):
+    """Anything raised while a program runs.
+
+    ``frames`` go from the top-level call to the failure. ``original`` is the
+    exception that Python raised, or ``None`` when Kedi itself found the fault.
+    ``python_traces`` are the Python lines below the innermost Kedi frame.
+    ``hint`` says what to do, when that is known.
+    """
+
+    frames: tuple[Frame, ...] = ()
+    python_traces: tuple[PythonTrace, ...] = ()
+    original: BaseException | None = None
+    hint: str | None = None
+    _state = ("frames", "python_traces", "original", "hint")
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        frames: Sequence[Frame] = (),
+        python_traces: Sequence[PythonTrace] = (),
+        original: BaseException | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.frames = tuple(frames)
+        self.python_traces = tuple(python_traces)
+        self.original = original
+        self.hint = hint
+
+    @property
+    def span(self) -> Span | None:
+        """Where it failed: the innermost Kedi frame."""
+        return self.frames[-1].span if self.frames else None
+
+    def render(self, use_color: bool = False) -> str:
+        out: list[str] = []
+        if self.frames:
+            out.append("Kedi trace (outermost call first):")
+            out += _render_frames(self.frames, use_color)
+        for trace in self.python_traces:
+            out += _render_python(trace, use_color)
+        name = type(self.original or self).__name__
+        out.append(f"{paint(name, '1;31', use_color)}: {self.message}")
+        if self.hint:
+            out.append(f"{paint('help', '1;36', use_color)}: {self.hint}")
+        for note in getattr(self, "__notes__", ()):
+            out.append(str(note))
+        return "\n".join(out)
+
+
+_SHOWN_ENDS = 12
+
+
+def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
+    out: list[str] = []
+    hidden = len(frames) - 2 * _SHOWN_ENDS
+    for index, frame in enumerate(frames):
+        if hidden > 0 and _SHOWN_ENDS <= index < len(frames) - _SHOWN_ENDS:
+            if index == _SHOWN_ENDS:
+                out.append(f"  … {hidden} more frames …")
+            continue
+        span = frame.span
+        place = f"{span.source_name}, line {span.line}"
+        where = f" in {frame.procedure}" if frame.procedure else ""
+        what = frame.kind if frame.label in ("", frame.kind) else f"{frame.kind} {frame.label}"
+        out.append(f"  {paint(place, '36', use_color)}{where} ({what})")
+        if frame.source_line.strip():
+            end = span.end_column if span.end_line == span.line else len(frame.source_line) + 1
+            line, marker = excerpt(frame.source_line, span.column, end)
+            stripped = line.lstrip()
+            out.append(f"    {stripped}")
+            if index == len(frames) - 1:
+                marker = marker[len(line) - len(stripped) :]
+                out.append(f"    {paint(marker, '31', use_color)}")
+    return out
+
+
+def _render_python(trace: PythonTrace, use_color: bool) -> list[str]:
+    place = f"{trace.source_name}, line {trace.line}"
+    out = [f"    {paint('Python', '35', use_color)} {place}, in {trace.function}"]
+    if trace.source_line.strip():
+        out.append(f"      {printable(trace.source_line.strip())}")
+    return out
+
+
+class KediTypeExecutionError(KediExecutionError, TypeError):
+    """A value of the wrong type: arguments, returns, declared bindings, conditions."""
+
+
+class KediValueExecutionError(KediExecutionError, ValueError):
+    """Python raised a ``ValueError`` or a subclass of it."""
+
+
+class KediKeyExecutionError(KediExecutionError, KeyError):
+    """Python raised a ``KeyError`` or a subclass of it."""
+
+
+class KediNameError(KediExecutionError, NameError):
+    """A name that nothing visible binds. ``name`` is that name."""
+
+    _state = (*KediExecutionError._state, "name")
+
+
+class LoopIterationLimitError(KediExecutionError):
+    """A conditional loop that went round more often than ``loop_iteration_limit``."""
+
+
+class KediPromiseLeak(KediExecutionError):
+    """An unresolved promise was used as if it were its value."""
+
+
+class KediModelError(KediExecutionError):
+    """A model call that could not be made or whose answer could not be used."""
+
+
+class SessionStateError(KediError, RuntimeError):
+    """A call that the session's state forbids: after close, or while it executes."""
+
+
+@dataclass(frozen=True, slots=True)
+class DumpProblem:
+    """One thing that a snapshot cannot hold: where, why, and which fragment made it."""
+
+    path: str
+    reason: str
+    fragment: str | None = None
+
+
+class SessionPersistenceError(KediError):
+    """Saving or restoring a session failed."""
+
+
+class SessionDumpError(SessionPersistenceError):
+    """A session that cannot be saved whole; ``problems`` lists every reason."""
+
+    problems: tuple[DumpProblem, ...]
+    _state = ("problems",)
+
+    def __init__(self, message: str, problems: Sequence[DumpProblem] = ()) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+    def render(self, use_color: bool = False) -> str:
+        lines = [self.message]
+        for item in self.problems:
+            made = f" (from {item.fragment})" if item.fragment else ""
+            lines.append(f"  {item.path}: {item.reason}{made}")
+        return "\n".join(lines)
+
+
+class SessionLoadError(SessionPersistenceError):
+    """A snapshot that cannot be restored; the message says why."""
+
+
+_CATEGORIES: tuple[tuple[type[BaseException], type[KediExecutionError]], ...] = (
+    (KeyError, KediKeyExecutionError),
+    (NameError, KediNameError),
+    (TypeError, KediTypeExecutionError),
+    (ValueError, KediValueExecutionError),
+)
+
+
+def execution_class(original: BaseException) -> type[KediExecutionError]:
+    """The Kedi class for an exception of Python: the nearest category, else the base class."""
+    for base, cls in _CATEGORIES:
+        if isinstance(original, base):
+            return cls
+    return KediExecutionError
+
+
+__all__ = [
+    "DumpProblem",
+    "Frame",
+    "KediCompileError",
+    "KediError",
+    "KediExecutionError",
+    "KediKeyExecutionError",
+    "KediModelError",
+    "KediNameError",
+    "KediParseError",
+    "KediPromiseLeak",
+    "KediTypeExecutionError",
+    "KediValueExecutionError",
+    "LoopIterationLimitError",
+    "OriginalError",
+    "PythonTrace",
+    "SessionDumpError",
+    "SessionLoadError",
+    "SessionPersistenceError",
+    "SessionStateError",
+]
