@@ -1,0 +1,1 @@
+"""Debug adapter protocol server of Kedi: a client of ``kedi.session``."""

@@ -1,0 +1,1 @@
+"""Language server of Kedi: a client of ``kedi.analysis`` and ``kedi.syntax``."""
