@@ -1,0 +1,1 @@
+"""Models: the adapter contract, model calls, adapters, selection and configuration."""

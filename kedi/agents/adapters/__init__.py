@@ -1,0 +1,1 @@
+"""The bundled adapters. Each is imported only when it is chosen."""
