@@ -157,6 +157,7 @@ class TextAnswer(str):
     info: CallInfo
 
     def __new__(cls, text: str, info: CallInfo | None = None) -> TextAnswer:
+        """Text with what is known about the call."""
         self = super().__new__(cls, text)
         self.info = info or CallInfo()
         return self
@@ -267,6 +268,34 @@ class LazyAdapter:
                 if self._adapter is None:
                     self._adapter = self._factory()
         return self._adapter
+
+    async def produce(
+        self, *, template: str, output_schema: dict[str, Any], **kw: Any
+    ) -> dict[str, Any]:
+        """Fill the fields of a template with the real adapter."""
+        answer: dict[str, Any] = await self.load().produce(
+            template=template, output_schema=output_schema, **kw
+        )
+        return answer
+
+    def produce_sync(
+        self, *, template: str, output_schema: dict[str, Any], **kw: Any
+    ) -> dict[str, Any]:
+        """Fill the fields of a template with the real adapter."""
+        answer: dict[str, Any] = self.load().produce_sync(
+            template=template, output_schema=output_schema, **kw
+        )
+        return answer
+
+    async def invoke(self, *, prompt: str, **kw: Any) -> str:
+        """Ask the real adapter for text."""
+        answer: str = await self.load().invoke(prompt=prompt, **kw)
+        return answer
+
+    def invoke_sync(self, *, prompt: str, **kw: Any) -> str:
+        """Ask the real adapter for text."""
+        answer: str = self.load().invoke_sync(prompt=prompt, **kw)
+        return answer
 
     def close(self) -> None:
         """Close the real adapter when it was built and can be closed."""
