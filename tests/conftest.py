@@ -8,6 +8,7 @@ error.
 
 from __future__ import annotations
 
+import importlib.util
 import ipaddress
 import os
 import socket
@@ -110,7 +111,7 @@ def isolation(
     """Run each test in an empty folder with an empty home and no keys.
 
     A test marked ``local_model`` keeps the ``KEDI_HOME`` of the outside, where the
-    weights are.
+    weights are, and is skipped where they are absent.
     """
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
@@ -124,6 +125,10 @@ def isolation(
     kedi_home = home / ".kedi"
     if request.node.get_closest_marker("local_model"):
         kedi_home = Path(_OUTSIDE.get("KEDI_HOME") or Path(_OUTSIDE["HOME"], ".kedi"))
+        if not importlib.util.find_spec("xllamacpp"):
+            pytest.skip("the `local` extra is not installed")
+        if not any((kedi_home / "models").rglob("*.gguf")):
+            pytest.skip(f"no weights in {kedi_home / 'models'}: run `kedi model install`")
     monkeypatch.setenv("KEDI_HOME", str(kedi_home))
     monkeypatch.setenv("KEDI_HISTORY", str(home / "kedi_history"))
     work = home / "work"
