@@ -24,7 +24,7 @@ test: lint ## check everything and run the tests (PYTEST_ARGS=… is passed on)
 lint: setup ## style, format, types and import directions
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m pyright
+	$(PY) -m pyright --pythonpath $(PY)
 	.venv/bin/lint-imports --no-logo
 
 format: setup ## rewrite files to the project's style
