@@ -1,6 +1,6 @@
 #!/bin/sh
 # Create .venv in this clone and install Kedi into it, editable. Usage: setup.sh EXTRAS
-# Does nothing when .venv is up to date: same place, same interpreter, same pyproject.toml.
+# Does nothing when .venv is up to date. `make clean` first to change the interpreter.
 set -eu
 cd "$(dirname "$0")/.."
 extras=${1:?usage: setup.sh EXTRAS}
