@@ -1,0 +1,1 @@
+"""Names, scopes, types, exports and reachability of programs, found without running them."""
