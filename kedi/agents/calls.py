@@ -273,14 +273,13 @@ def _ask(adapter: Any, request: ModelRequest) -> Any:
     first, second = (asynchronous, sync) if in_running_loop() else (sync, asynchronous)
     method = first or second
     assert method is not None
-    arguments |= _accepted(adapter, method, options)
     try:
-        return _finish(method, arguments)
+        return _finish(method, arguments | _accepted(adapter, method, options))
     except NotImplementedError as problem:
         other = second if method is first else None
         if other is None or not _raised_by_stub(problem, method):
             raise
-        return _finish(other, arguments)
+        return _finish(other, arguments | _accepted(adapter, other, options))
 
 
 def _half(adapter: Any, name: str) -> Callable[..., Any] | None:

@@ -1,0 +1,402 @@
+"""A small open-weights model in this process: no key, no network, no other process.
+
+SmolLM2-135M through llama.cpp (``xllamacpp``). Answers follow the JSON schema
+by constrained decoding, so they have the right types; whether they are true is
+another matter: it is a model for demonstrations. One thread, temperature 0, a
+fixed seed and a constant few-shot prefix give the same text for the same calls.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sys
+import threading
+from concurrent.futures import Future
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, cast, get_args, get_origin
+from weakref import WeakValueDictionary
+
+from kedi.agents.calls import ModelCallError
+from kedi.agents.contract import (
+    AdapterCapabilities,
+    AgentAdapterKind,
+    Answer,
+    Attempt,
+    CallInfo,
+    TextAnswer,
+    Usage,
+)
+from kedi.agents.errors import ConfigurationError
+from kedi.agents.install import find_local_model, model_path
+from kedi.agents.schemas import described, json_schema
+from kedi.agents.validation import type_label
+
+MODEL = "SmolLM2-135M-Instruct.Q4_1"
+CONTEXT_TOKENS = 2048
+MAX_TOKENS = 200
+MAX_STRING = 60
+MAX_ITEMS = 6
+
+# Formats that llama.cpp's grammar enforces by itself.
+_ENFORCED_FORMATS = frozenset({"date", "time", "date-time", "uuid"})
+_DURATION = "^P([0-9]{1,3}D|T[0-9]{1,3}[HMS])$"
+
+_SYSTEM = (
+    "You fill in blanks. The user gives a sentence with blanks written as [name: type]. "
+    "Reply only with a JSON object that gives the correct value of every blank."
+)
+_EXAMPLES: tuple[tuple[str, str], ...] = (
+    (
+        "The capital of Italy is [capital: str] and has [population: int] inhabitants.",
+        '{"capital": "Rome", "population": 2800000}',
+    ),
+    (
+        "The mood of the message 'I am so tired of these delays.' is "
+        "[mood: Literal['happy','unhappy']].",
+        '{"mood": "unhappy"}',
+    ),
+    ("It is [answer: bool] that fish live in water.", '{"answer": true}'),
+    ("It is [answer: bool] that Rome is the capital of Norway.", '{"answer": false}'),
+    (
+        "Two plus two equals [total: int], and two animals on a farm are [animals: list[str]].",
+        '{"total": 4, "animals": ["cow", "pig"]}',
+    ),
+    (
+        "The phone number in the text 'Call Tom on 555-0142.' is [phone: str].",
+        '{"phone": "555-0142"}',
+    ),
+)
+
+
+class LocalAdapter:
+    """The adapter ``local``.
+
+    ``path`` is a GGUF file; without it, the one that ``kedi model install``
+    fetched. ``max_tokens`` bounds one answer. The model is loaded at the first
+    call and shared by all adapters of the process with the same file; calls
+    take turns.
+    """
+
+    kind: AgentAdapterKind = "agent-framework"
+    shortname = "local"
+    capabilities = AdapterCapabilities(
+        supports_structured_output=True,
+        supports_profile=True,
+        supports_settings=True,
+        supports_model_override=False,
+        supports_effort=False,
+        supports_tools=False,
+        supports_mcp=False,
+        supports_history=False,
+        supports_artifacts=False,
+        supports_subagents=False,
+        supports_approvals=False,
+        supports_stream=False,
+        setting_names=frozenset({"max_tokens"}),
+        schema_formats=_ENFORCED_FORMATS,
+    )
+
+    def __init__(self, *, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> None:
+        self._path = None if path is None else Path(path).expanduser()
+        self._max_tokens = _check_max_tokens(max_tokens)
+        self._engine: _Engine | None = None
+
+    def produce_sync(
+        self,
+        *,
+        template: str,
+        output_schema: dict[str, Any],
+        system: str | None = None,
+        settings: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Fill the blanks of a template by constrained decoding."""
+        schema = bounded(json_schema(output_schema))
+        prompt = fill_in_prompt(template, output_schema)
+        messages = [{"role": "system", "content": f"{_SYSTEM}\n{system}" if system else _SYSTEM}]
+        for question, answer in _EXAMPLES:
+            messages.append({"role": "user", "content": question})
+            messages.append({"role": "assistant", "content": answer})
+        messages.append({"role": "user", "content": prompt})
+        text, usage = self._complete(messages, settings, schema)
+        info = CallInfo(usage=usage, cost=0.0, model=MODEL, attempts=(Attempt(text),))
+        try:
+            values = json.loads(text)
+        except ValueError as problem:
+            raise ModelCallError(
+                f"the local model's answer is not JSON: {problem}", original=problem
+            ) from problem
+        return Answer(cast("dict[str, Any]", values), info)
+
+    async def produce(self, **kw: Any) -> dict[str, Any]:
+        """Fill the blanks of a template on another thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.produce_sync, **kw)
+
+    def invoke_sync(
+        self, *, prompt: str, system: str | None = None, settings: dict[str, Any] | None = None
+    ) -> str:
+        """Answer freely."""
+        messages = [{"role": "user", "content": prompt}]
+        if system:
+            messages.insert(0, {"role": "system", "content": system})
+        text, usage = self._complete(messages, settings, None)
+        info = CallInfo(usage=usage, cost=0.0, model=MODEL, attempts=(Attempt(text),))
+        return TextAnswer(text, info)
+
+    async def invoke(self, **kw: Any) -> str:
+        """Answer freely, on another thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.invoke_sync, **kw)
+
+    def close(self) -> None:
+        """Let go of the model; it is unloaded when no other adapter uses it."""
+        self._engine = None
+
+    def _complete(
+        self,
+        messages: list[dict[str, str]],
+        settings: dict[str, Any] | None,
+        schema: dict[str, Any] | None,
+    ) -> tuple[str, Usage]:
+        max_tokens = _check_max_tokens((settings or {}).get("max_tokens", self._max_tokens))
+        request: dict[str, Any] = {
+            "messages": messages,
+            "temperature": 0,
+            "seed": 0,
+            "max_tokens": max_tokens,
+        }
+        if schema is not None:
+            request["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": schema},
+            }
+        engine = self._engine
+        if engine is None:
+            engine = self._engine = _engine_for(self._path or _installed())
+        return _read_reply(engine.complete(request), max_tokens, schema is None)
+
+
+def _check_max_tokens(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= CONTEXT_TOKENS:
+        raise ConfigurationError(
+            f"`max_tokens` of the adapter `local` must be from 1 to {CONTEXT_TOKENS}, not {value!r}"
+        )
+    return value
+
+
+def _read_reply(reply: dict[str, Any], max_tokens: int, free: bool) -> tuple[str, Usage]:
+    if "choices" not in reply:
+        error: Any = reply.get("error", reply)
+        message = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error
+        raise ModelCallError(f"the local model refused the call: {message or 'no reason given'}")
+    choice = cast("dict[str, Any]", reply["choices"][0])
+    text = cast("str", choice["message"]["content"])
+    # Free text that reaches the bound is a long answer; JSON that does is broken.
+    if choice["finish_reason"] != "stop" and not (free and choice["finish_reason"] == "length"):
+        raise ModelCallError(
+            f"the local model's answer was cut off after {max_tokens} tokens",
+            hint="ask for less in one template, or raise `max_tokens` in `> settings:`",
+        )
+    counts = cast("dict[str, Any]", reply.get("usage") or {})
+    return text, Usage(counts.get("prompt_tokens"), counts.get("completion_tokens"))
+
+
+def fill_in_prompt(template: str, output_schema: dict[str, Any]) -> str:
+    """The template with every ``[name]`` written ``[name: type]``, as the model was primed.
+
+    Fields that the text does not mention are appended; a claim becomes a
+    sentence about its truth.
+    """
+    text = template
+    unseen: list[str] = []
+    for name, expected in output_schema.items():
+        blank = f"[{name}: {prompt_type(expected)}]"
+        if f"[{name}]" in text:
+            text = text.replace(f"[{name}]", blank)
+        else:
+            unseen.append(blank)
+    if not unseen:
+        return text
+    if list(output_schema) == ["claim"]:
+        return f"It is {unseen[0]} that {text}"
+    return f"{text}\n{' '.join(unseen)}"
+
+
+def prompt_type(expected: Any, depth: int = 3) -> str:
+    """A type as the prompt shows it: models with their fields, literals without spaces."""
+    kept, _ = described(expected)
+    fields = getattr(kept, "model_fields", None)
+    if isinstance(kept, type) and isinstance(fields, dict) and depth > 0:
+        known = cast("dict[str, Any]", fields)
+        inner = ", ".join(
+            f"{name}: {prompt_type(item.annotation, depth - 1)}" for name, item in known.items()
+        )
+        return f"{kept.__name__}({inner})"
+    label = type_label(kept)
+    if label.startswith("Literal["):
+        return f"Literal[{','.join(repr(item) for item in get_args(kept))}]"
+    args = get_args(kept)
+    if get_origin(kept) is list and len(args) == 1:
+        return f"list[{prompt_type(args[0], depth)}]"
+    return label
+
+
+def bounded(schema: Any) -> Any:
+    """The schema with open strings and arrays capped, so that greedy decoding ends.
+
+    What llama.cpp's grammar cannot enforce (other formats, patterns with
+    lookaround) is taken out; validation still checks it.
+    """
+    if isinstance(schema, list):
+        return [bounded(item) for item in cast("list[Any]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    out = {
+        key: bounded(value)
+        if key not in ("properties", "$defs")
+        else {name: bounded(item) for name, item in value.items()}
+        for key, value in cast("dict[str, Any]", schema).items()
+    }
+    if out.get("type") == "string":
+        if "(?" in str(out.get("pattern", "")):
+            del out["pattern"]
+        if out.get("format") == "duration":
+            out = {"type": "string", "pattern": _DURATION}
+        elif out.get("format") not in _ENFORCED_FORMATS:
+            out.pop("format", None)
+        if not {"enum", "const", "format", "pattern"} & out.keys():
+            out["maxLength"] = min(
+                out.get("maxLength", MAX_STRING), max(MAX_STRING, out.get("minLength", 0))
+            )
+    if out.get("type") == "array" and "prefixItems" not in out:
+        out.setdefault("maxItems", max(MAX_ITEMS, out.get("minItems", 0)))
+    return out
+
+
+class _Engine:
+    """One loaded model. Calls take turns; Ctrl+C does not wait for the answer."""
+
+    def __init__(self, path: Path) -> None:
+        xllamacpp = _runtime()
+        _check_file(path)
+        params = xllamacpp.CommonParams()
+        params.model.path = str(path)
+        params.n_ctx = CONTEXT_TOKENS
+        params.n_parallel = 1
+        params.verbosity = 0
+        # The number of threads changes the text.
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        # The runtime also listens on a loopback port; nobody can know this key.
+        params.api_keys = [secrets.token_hex(16)]
+        try:
+            self._server = xllamacpp.Server(params)
+        except RuntimeError as problem:
+            raise ModelCallError(
+                f"the local model {path} could not be loaded: {problem}",
+                hint="`kedi model install` fetches it again when the file was damaged",
+                original=problem,
+            ) from problem
+        self._lock = threading.Lock()
+
+    def complete(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The runtime's reply to one chat request."""
+        done: Future[dict[str, Any]] = Future()
+
+        def work() -> None:
+            try:
+                with self._lock:
+                    if done.set_running_or_notify_cancel():
+                        done.set_result(self._server.handle_chat_completions(request))
+            except BaseException as problem:
+                done.set_exception(problem)
+
+        threading.Thread(target=work, name="kedi-local-model", daemon=True).start()
+        try:
+            return done.result()
+        except BaseException:
+            # One that still waits for its turn is not computed at all.
+            done.cancel()
+            raise
+
+
+_engines: WeakValueDictionary[Path, _Engine] = WeakValueDictionary()
+_engines_lock = threading.Lock()
+
+
+def _engine_for(path: Path) -> _Engine:
+    key = path.resolve()
+    with _engines_lock:
+        engine = _engines.get(key)
+        if engine is None:
+            engine = _engines[key] = _Engine(path)
+        return engine
+
+
+def _runtime() -> Any:
+    if find_spec("xllamacpp") is None:
+        raise ModelCallError(
+            "the adapter `local` needs the package xllamacpp, which is not installed",
+            hint="`pip install 'kedi[local]'`",
+        )
+    _check_processor()
+    try:
+        import xllamacpp
+    except ImportError as problem:
+        raise ModelCallError(
+            f"the package xllamacpp cannot be loaded: {problem}",
+            hint="`pip install --force-reinstall xllamacpp`",
+            original=problem,
+        ) from problem
+    return xllamacpp
+
+
+def _check_processor() -> None:
+    """The runtime's x86 builds need AVX2; without it the process would be killed."""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    flags = next((line for line in info.splitlines() if line.startswith("flags")), None)
+    if flags is not None and "avx2" not in flags.split():
+        raise ModelCallError(
+            "the adapter `local` needs a processor with AVX2",
+            hint="choose another adapter, such as `pydantic`",
+        )
+
+
+def _installed() -> Path:
+    path = find_local_model()
+    if path is None:
+        raise ModelCallError(
+            f"the local model is not installed ({model_path()} is missing or incomplete)",
+            hint="`kedi model install` fetches it once; after that no network is needed",
+        )
+    return path
+
+
+def _check_file(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+    except OSError as problem:
+        raise ModelCallError(
+            f"the local model {path} cannot be read: {problem.strerror or problem}",
+            hint="`kedi model install` fetches the model",
+            original=problem,
+        ) from problem
+    if magic != b"GGUF":
+        raise ModelCallError(f"{path} is not a GGUF model file")
+
+
+def create(*, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> LocalAdapter:
+    """Make the adapter for the name ``local``."""
+    return LocalAdapter(path=path, max_tokens=max_tokens)
+
+
+__all__ = ["MODEL", "LocalAdapter", "bounded", "create", "fill_in_prompt", "prompt_type"]

@@ -1,0 +1,62 @@
+"""From ``{field: type}`` to a JSON schema, and back from an answer that follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, cast, get_args, get_origin
+
+from kedi.agents.validation import UnusableType, type_label
+
+
+def described(expected: Any) -> tuple[Any, str | None]:
+    """``(type, description)``: texts in ``Annotated`` become the field's description."""
+    if get_origin(expected) is not Annotated:
+        return expected, None
+    inner, *metadata = get_args(expected)
+    texts = [item for item in metadata if isinstance(item, str)]
+    others = [item for item in metadata if not isinstance(item, str)]
+    kept: Any = Annotated[(inner, *others)] if others else inner  # type: ignore[assignment]
+    return kept, " ".join(texts) or None
+
+
+def json_schema(output_schema: Mapping[str, Any]) -> dict[str, Any]:
+    """One JSON schema for an object with exactly these fields, in this order.
+
+    Nested models stand under ``$defs``. Raises
+    :class:`~kedi.agents.validation.UnusableType` for a type that JSON cannot
+    hold.
+    """
+    from pydantic import ConfigDict, Field, PydanticUserError, create_model
+
+    # Field names are the user's: aliases keep them apart from pydantic's own
+    # attributes and allow a leading underscore.
+    fields: dict[str, Any] = {}
+    for index, (name, expected) in enumerate(output_schema.items()):
+        kept, text = described(expected)
+        fields[f"field{index}"] = (kept, Field(alias=name, description=text))
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    try:
+        model = create_model("Answer", __config__=config, **fields)
+        schema = model.model_json_schema(by_alias=True)
+    except (PydanticUserError, TypeError, ValueError, RecursionError) as problem:
+        types = ", ".join(f"[{name}: {type_label(item)}]" for name, item in output_schema.items())
+        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        raise UnusableType(f"{types} cannot be asked of a model: {reason}") from problem
+    return cast("dict[str, Any]", _without_titles(schema))
+
+
+def _without_titles(schema: Any, inside_properties: bool = False) -> Any:
+    """The schema without generated titles, which would only cost tokens."""
+    if isinstance(schema, dict):
+        items = cast("dict[str, Any]", schema).items()
+        return {
+            key: _without_titles(value, key in ("properties", "$defs") and not inside_properties)
+            for key, value in items
+            if inside_properties or key != "title" or not isinstance(value, str)
+        }
+    if isinstance(schema, list):
+        return [_without_titles(item) for item in cast("list[Any]", schema)]
+    return schema
+
+
+__all__ = ["described", "json_schema"]

@@ -1,0 +1,231 @@
+"""Which adapter and which model a call uses.
+
+An explicit argument or directive wins, then ``KEDI_ADAPTER`` or ``KEDI_AGENT``,
+then a provider key; ``KEDI_ADAPTER_MODEL`` names the model. ``.env`` of the
+working directory counts as environment, without overriding it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from kedi.agents.config import AgentConfig
+from kedi.agents.contract import AgentAdapterKind
+from kedi.agents.dotenv import load_env
+from kedi.agents.errors import ConfigurationError, NoModelSelected
+from kedi.agents.registry import ADAPTERS, AdapterEntry, create, lookup
+
+# A key that is set says: this provider may be used. Order is order of mention.
+PROVIDER_KEYS: tuple[str, ...] = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GROQ_API_KEY",
+    "MISTRAL_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "XAI_API_KEY",
+    "CO_API_KEY",
+    "TOGETHER_API_KEY",
+    "FIREWORKS_API_KEY",
+    "CEREBRAS_API_KEY",
+    "HF_TOKEN",
+    "AWS_BEARER_TOKEN_BEDROCK",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """What the environment says about models, read once."""
+
+    adapter: str | None = None
+    agent: str | None = None
+    model: str | None = None
+    provider_key: str | None = None
+
+    @classmethod
+    def capture(cls, environ: Mapping[str, str] | None = None) -> Environment:
+        """Read the process environment, or the mapping given. Empty values count as unset."""
+        source = os.environ if environ is None else environ
+
+        def get(name: str) -> str | None:
+            return (source.get(name) or "").strip() or None
+
+        return cls(
+            get("KEDI_ADAPTER"),
+            get("KEDI_AGENT"),
+            get("KEDI_ADAPTER_MODEL"),
+            next((name for name in PROVIDER_KEYS if get(name)), None),
+        )
+
+    def check(self) -> None:
+        """Raise :class:`ConfigurationError` for a selection that cannot be."""
+        if self.adapter and self.agent:
+            raise ConfigurationError(
+                f"KEDI_ADAPTER={self.adapter} and KEDI_AGENT={self.agent} are both set: unset one"
+            )
+        for variable, name, kind in (
+            ("KEDI_ADAPTER", self.adapter, "agent-framework"),
+            ("KEDI_AGENT", self.agent, "agent-harness"),
+        ):
+            if name:
+                try:
+                    lookup(name, kind)
+                except ConfigurationError as problem:
+                    raise ConfigurationError(f"{variable}={name[:80]}: {problem.message}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A decision: a named adapter with its construction keywords, or an instance."""
+
+    source: Literal["argument", "environment", "model", "provider key"]
+    entry: AdapterEntry | None = None
+    instance: Any = None
+    keywords: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    model: str | None = None
+
+
+def select(config: AgentConfig, environment: Environment | None = None) -> Selection:
+    """Decide for a configuration (arguments and directives merged).
+
+    Raises :class:`NoModelSelected` when nothing chooses a model and
+    :class:`ConfigurationError` for a choice that cannot be.
+    """
+    environment = environment or Environment.capture()
+    kind: AgentAdapterKind = "agent-harness" if config.agent is not None else "agent-framework"
+    chosen = config.adapter if config.agent is None else config.agent
+    if chosen is not None and not isinstance(chosen, str):
+        return Selection("argument", instance=chosen, model=config.model)
+    if chosen is not None:
+        return _named("argument", lookup(chosen, kind), config, environment)
+    environment.check()
+    if environment.adapter:
+        entry = lookup(environment.adapter, "agent-framework")
+        return _named("environment", entry, config, environment)
+    if environment.agent:
+        entry = lookup(environment.agent, "agent-harness")
+        return _named("environment", entry, config, environment)
+    model = config.model or environment.model
+    if model or environment.provider_key:
+        return _by_model(model, environment)
+    raise NoModelSelected(_nothing_selected())
+
+
+def _named(
+    source: Literal["argument", "environment"],
+    entry: AdapterEntry,
+    config: AgentConfig,
+    environment: Environment,
+) -> Selection:
+    # The ambient default means a provider's model; adapters without a choice of
+    # model are not asked for one.
+    ambient = environment.model if entry.takes_model else None
+    return Selection(source, entry, keywords=config.adapter_kwargs, model=config.model or ambient)
+
+
+def _by_model(model: str | None, environment: Environment) -> Selection:
+    key = environment.provider_key
+    why = f"the model `{model}` is chosen" if model else f"{key} is set"
+    if find_spec("pydantic_ai") is None:
+        raise NoModelSelected(
+            f"No adapter can be used: {why}, but Pydantic AI, which talks to providers, is not "
+            "installed. Install it with `pip install 'kedi[pydantic]'`, or use the model on this "
+            f"machine: {_local_advice()}."
+        )
+    if model is None:
+        raise NoModelSelected(
+            f"No model is selected: {key} is set, so the `pydantic` adapter can be used, but not "
+            "which model. Set KEDI_ADAPTER_MODEL to `provider:model`, or write `> model:` in the "
+            f"program. Or use the model on this machine: {_local_advice()}."
+        )
+    source: Literal["model", "provider key"] = "model" if key is None else "provider key"
+    return Selection(source, ADAPTERS["pydantic"], model=model)
+
+
+def _local_advice() -> str:
+    from kedi.agents.install import find_local_model
+
+    steps: list[str] = []
+    if find_spec("xllamacpp") is None:
+        steps.append("`pip install 'kedi[local]'`")
+    if find_local_model() is None:
+        steps.append("`kedi model install`")
+    steps.append("KEDI_ADAPTER=local (or `> adapter: local`)")
+    return ", then ".join(steps)
+
+
+def _nothing_selected() -> str:
+    return (
+        "No model is selected, and this statement needs one. To use the small model that runs on "
+        f"this machine without a key: {_local_advice()}. To use a provider: "
+        "`pip install 'kedi[pydantic]'`, set its key (such as OPENAI_API_KEY) and "
+        "KEDI_ADAPTER_MODEL=provider:model. To answer yourself, in tests: pass "
+        "`adapter=` an adapter, such as kedi.agents.adapters.scripted.ScriptedAdapter([...])."
+    )
+
+
+class AdapterPool:
+    """The adapters of one session: chosen by configuration, made once, closed together.
+
+    The environment, ``.env`` of ``directory`` included, is read when the pool
+    is made. Thread-safe. Instances that a user passed are used, never closed.
+    """
+
+    def __init__(self, directory: Path | str | None = None) -> None:
+        for problem in load_env(directory):
+            warnings.warn(problem, RuntimeWarning, stacklevel=3)
+        self._environment = Environment.capture()
+        self._lock = threading.Lock()
+        self._made: list[tuple[str, Mapping[str, Any], Any]] = []
+        self._closed = False
+
+    def get(self, config: AgentConfig) -> tuple[Any, str | None]:
+        """``(adapter, model)`` for a call; raises as :func:`select` does."""
+        choice = select(config, self._environment)
+        if choice.entry is None:
+            return choice.instance, choice.model
+        with self._lock:
+            if self._closed:
+                raise ConfigurationError("the session's adapters are closed")
+            for name, keywords, adapter in self._made:
+                if name == choice.entry.name and _same(keywords, choice.keywords):
+                    return adapter, choice.model
+            adapter = create(choice.entry, choice.keywords)
+            self._made.append((choice.entry.name, dict(choice.keywords), adapter))
+            return adapter, choice.model
+
+    def close(self) -> None:
+        """Close every adapter made here. Idempotent; the first error is raised after all closed."""
+        with self._lock:
+            self._closed = True
+            made, self._made = self._made, []
+        first: Exception | None = None
+        for _, _, adapter in made:
+            closer = getattr(adapter, "close", None)
+            if callable(closer):
+                try:
+                    closer()
+                except Exception as problem:
+                    first = first or problem
+        if first is not None:
+            raise first
+
+
+def _same(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    # By identity: comparing a user's objects could run their code.
+    return left.keys() == right.keys() and all(
+        left[name] is right[name] or (isinstance(left[name], str) and left[name] == right[name])
+        for name in left
+    )
+
+
+__all__ = ["PROVIDER_KEYS", "AdapterPool", "Environment", "Selection", "select"]
