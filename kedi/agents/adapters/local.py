@@ -303,24 +303,54 @@ class _Engine:
         self._lock = threading.Lock()
 
     def complete(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The runtime's reply to one chat request."""
+        """The runtime's reply to one chat request, as if it had not been streamed.
+
+        It is streamed because only a streamed answer can be stopped: Ctrl+C
+        returns at once and the generation ends with its next token.
+        """
         done: Future[dict[str, Any]] = Future()
+        stopped = threading.Event()
 
         def work() -> None:
             try:
                 with self._lock:
-                    if done.set_running_or_notify_cancel():
-                        done.set_result(self._server.handle_chat_completions(request))
+                    done.set_result({} if stopped.is_set() else self._stream(request, stopped))
             except BaseException as problem:
                 done.set_exception(problem)
 
-        threading.Thread(target=work, name="kedi-local-model", daemon=True).start()
+        # Not a daemon: the interpreter must not go away below a running generation.
+        threading.Thread(target=work, name="kedi-local-model").start()
         try:
             return done.result()
         except BaseException:
-            # One that still waits for its turn is not computed at all.
-            done.cancel()
+            stopped.set()
             raise
+
+    def _stream(self, request: dict[str, Any], stopped: threading.Event) -> dict[str, Any]:
+        text: list[str] = []
+        reply: dict[str, Any] = {}
+        finish: list[str] = []
+
+        def receive(chunk: dict[str, Any]) -> bool:
+            if chunk.get("usage"):
+                reply["usage"] = chunk["usage"]
+            if "choices" not in chunk:
+                reply.update(chunk)
+            for choice in chunk.get("choices", ()):
+                text.append(choice["delta"].get("content") or "")
+                if choice["finish_reason"]:
+                    finish.append(choice["finish_reason"])
+            return stopped.is_set()
+
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        answer = self._server.handle_chat_completions({**request, **options}, receive)
+        if answer:
+            reply.update(answer)
+        if finish:
+            reply["choices"] = [
+                {"finish_reason": finish[-1], "message": {"content": "".join(text)}}
+            ]
+        return reply
 
 
 _engines: WeakValueDictionary[Path, _Engine] = WeakValueDictionary()
