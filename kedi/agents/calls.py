@@ -97,9 +97,14 @@ class CallRecord:
 
 
 class ModelCallError(KediModelError):
-    """A model call that failed. ``record`` tells its story; it does not survive pickling."""
+    """A model call that failed.
+
+    ``record`` tells its story. An adapter that raises this error may set
+    ``info`` to what it knows about the failed call. Neither survives pickling.
+    """
 
     record: CallRecord | None = None
+    info: CallInfo | None = None
 
 
 class CallObserver:
@@ -140,8 +145,12 @@ def call_model(
         record = _validated(record)
     except ModelCallError as failure:
         if failure.record is None:
-            latency = record.latency or time.perf_counter() - before
-            failure.record = replace(record, latency=latency, error=failure.message)
+            info = failure.info or CallInfo(record.usage, record.cost, None, record.attempts)
+            failure.record = replace(
+                _with_info(record, info),
+                latency=record.latency or time.perf_counter() - before,
+                error=failure.message,
+            )
         if observer is not None:
             observer.finished(failure.record)
         raise
@@ -337,16 +346,19 @@ def _accepted(adapter: Any, method: Callable[..., Any], options: dict[str, Any])
     return options
 
 
-def _with_answer(record: CallRecord, answer: Any, latency: float) -> CallRecord:
-    info = answer.info if isinstance(answer, (Answer, TextAnswer)) else CallInfo()
-    record = replace(
+def _with_info(record: CallRecord, info: CallInfo) -> CallRecord:
+    return replace(
         record,
         model=info.model or record.model,
         usage=info.usage,
         cost=info.cost,
-        latency=latency,
         attempts=info.attempts,
     )
+
+
+def _with_answer(record: CallRecord, answer: Any, latency: float) -> CallRecord:
+    info = answer.info if isinstance(answer, (Answer, TextAnswer)) else CallInfo()
+    record = replace(_with_info(record, info), latency=latency)
     if not record.request.output_schema:
         if not isinstance(answer, str):
             raise _shape(record, f"answered with {_kind(answer)} where text was asked for")

@@ -77,7 +77,8 @@ def check_adapter(value: Any, kind: AgentAdapterKind) -> Any:
         return value
     if isinstance(value, type):
         raise ConfigurationError(
-            f"`{word}` is the class {value.__name__}, not an instance: call it, `{value.__name__}()`"
+            f"`{word}` is the class {value.__name__}, not an instance of it; "
+            f"write `{value.__name__}(…)`"
         )
     actual = getattr(value, "kind", None)
     shortname = getattr(value, "shortname", None)

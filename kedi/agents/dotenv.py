@@ -1,7 +1,7 @@
-"""``.env`` files: parsed here, applied without overriding the environment.
+r"""``.env`` files: parsed here, applied without overriding the environment.
 
 Lines are ``NAME=value`` or ``export NAME=value``. Values may stand in single
-quotes (taken as they are) or double quotes (``\\n``, ``\\t``, ``\\"``, ``\\\\``);
+quotes (taken as they are) or double quotes (``\n``, ``\t``, ``\"``, ``\\``);
 quoted values may span lines. An unquoted value ends at `` #``. Nothing is
 expanded or executed.
 """

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Literal, NoReturn
@@ -90,7 +90,7 @@ def _silent(_phase: Phase, _done: int, _total: int) -> None:
 
 
 @contextmanager
-def _work_folder(models: Path) -> Iterator[Path]:
+def _work_folder(models: Path) -> Generator[Path]:
     models.mkdir(parents=True, exist_ok=True)
     for old in models.glob(".install-*"):
         # Left by a process that was killed; younger ones may be at work.
@@ -105,7 +105,7 @@ def _work_folder(models: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _explained(target: Path) -> Iterator[None]:
+def _explained(target: Path) -> Generator[None]:
     try:
         yield
     except OSError as problem:

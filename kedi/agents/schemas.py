@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, cast, get_args, get_origin
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin
 
 from kedi.agents.validation import UnusableType, type_label
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 
 def described(expected: Any) -> tuple[Any, str | None]:
@@ -19,6 +23,24 @@ def described(expected: Any) -> tuple[Any, str | None]:
     return kept, " ".join(texts) or None
 
 
+def answer_model(output_schema: Mapping[str, Any]) -> type[BaseModel]:
+    """A pydantic model with exactly these fields, in this order, as aliases.
+
+    Field names are the user's: aliases keep them apart from pydantic's own
+    attributes and allow a leading underscore. Raises
+    :class:`~kedi.agents.validation.UnusableType` for what is not a type.
+    """
+    from pydantic import ConfigDict, Field, create_model
+
+    fields: dict[str, Any] = {}
+    for index, (name, expected) in enumerate(output_schema.items()):
+        kept, text = described(expected)
+        fields[f"field{index}"] = (kept, Field(alias=name, description=text))
+    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+    with _usable(output_schema):
+        return create_model("Answer", __config__=config, **fields)
+
+
 def json_schema(output_schema: Mapping[str, Any]) -> dict[str, Any]:
     """One JSON schema for an object with exactly these fields, in this order.
 
@@ -26,23 +48,21 @@ def json_schema(output_schema: Mapping[str, Any]) -> dict[str, Any]:
     :class:`~kedi.agents.validation.UnusableType` for a type that JSON cannot
     hold.
     """
-    from pydantic import ConfigDict, Field, PydanticUserError, create_model
+    model = answer_model(output_schema)
+    with _usable(output_schema):
+        return cast("dict[str, Any]", _without_titles(model.model_json_schema(by_alias=True)))
 
-    # Field names are the user's: aliases keep them apart from pydantic's own
-    # attributes and allow a leading underscore.
-    fields: dict[str, Any] = {}
-    for index, (name, expected) in enumerate(output_schema.items()):
-        kept, text = described(expected)
-        fields[f"field{index}"] = (kept, Field(alias=name, description=text))
-    config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+
+@contextmanager
+def _usable(output_schema: Mapping[str, Any]) -> Generator[None]:
+    from pydantic import PydanticUserError
+
     try:
-        model = create_model("Answer", __config__=config, **fields)
-        schema = model.model_json_schema(by_alias=True)
+        yield
     except (PydanticUserError, TypeError, ValueError, RecursionError) as problem:
         types = ", ".join(f"[{name}: {type_label(item)}]" for name, item in output_schema.items())
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise UnusableType(f"{types} cannot be asked of a model: {reason}") from problem
-    return cast("dict[str, Any]", _without_titles(schema))
 
 
 def _without_titles(schema: Any, inside_properties: bool = False) -> Any:
@@ -59,4 +79,4 @@ def _without_titles(schema: Any, inside_properties: bool = False) -> Any:
     return schema
 
 
-__all__ = ["described", "json_schema"]
+__all__ = ["answer_model", "described", "json_schema"]

@@ -72,10 +72,11 @@ class Environment:
             raise ConfigurationError(
                 f"KEDI_ADAPTER={self.adapter} and KEDI_AGENT={self.agent} are both set: unset one"
             )
-        for variable, name, kind in (
+        choices: tuple[tuple[str, str | None, AgentAdapterKind], ...] = (
             ("KEDI_ADAPTER", self.adapter, "agent-framework"),
             ("KEDI_AGENT", self.agent, "agent-harness"),
-        ):
+        )
+        for variable, name, kind in choices:
             if name:
                 try:
                     lookup(name, kind)

@@ -12,7 +12,9 @@ import json
 import secrets
 import sys
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast, get_args, get_origin
@@ -47,27 +49,21 @@ _SYSTEM = (
     "You fill in blanks. The user gives a sentence with blanks written as [name: type]. "
     "Reply only with a JSON object that gives the correct value of every blank."
 )
-_EXAMPLES: tuple[tuple[str, str], ...] = (
-    (
-        "The capital of Italy is [capital: str] and has [population: int] inhabitants.",
-        '{"capital": "Rome", "population": 2800000}',
+_PRIMING: Mapping[str, str] = {
+    "The capital of Italy is [capital: str] and has [population: int] inhabitants.": (
+        '{"capital": "Rome", "population": 2800000}'
     ),
-    (
-        "The mood of the message 'I am so tired of these delays.' is "
-        "[mood: Literal['happy','unhappy']].",
-        '{"mood": "unhappy"}',
+    "The mood of the message 'I am so tired of these delays.' is "
+    "[mood: Literal['happy','unhappy']].": '{"mood": "unhappy"}',
+    "It is [answer: bool] that fish live in water.": '{"answer": true}',
+    "It is [answer: bool] that Rome is the capital of Norway.": '{"answer": false}',
+    "Two plus two equals [total: int], and two animals on a farm are [animals: list[str]].": (
+        '{"total": 4, "animals": ["cow", "pig"]}'
     ),
-    ("It is [answer: bool] that fish live in water.", '{"answer": true}'),
-    ("It is [answer: bool] that Rome is the capital of Norway.", '{"answer": false}'),
-    (
-        "Two plus two equals [total: int], and two animals on a farm are [animals: list[str]].",
-        '{"total": 4, "animals": ["cow", "pig"]}',
+    "The phone number in the text 'Call Tom on 555-0142.' is [phone: str].": (
+        '{"phone": "555-0142"}'
     ),
-    (
-        "The phone number in the text 'Call Tom on 555-0142.' is [phone: str].",
-        '{"phone": "555-0142"}',
-    ),
-)
+}
 
 
 class LocalAdapter:
@@ -115,7 +111,7 @@ class LocalAdapter:
         schema = bounded(json_schema(output_schema))
         prompt = fill_in_prompt(template, output_schema)
         messages = [{"role": "system", "content": f"{_SYSTEM}\n{system}" if system else _SYSTEM}]
-        for question, answer in _EXAMPLES:
+        for question, answer in _PRIMING.items():
             messages.append({"role": "user", "content": question})
             messages.append({"role": "assistant", "content": answer})
         messages.append({"role": "user", "content": prompt})
@@ -255,7 +251,7 @@ def bounded(schema: Any) -> Any:
         return [bounded(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
-    out = {
+    out: dict[str, Any] = {
         key: bounded(value)
         if key not in ("properties", "$defs")
         else {name: bounded(item) for name, item in value.items()}
@@ -269,9 +265,8 @@ def bounded(schema: Any) -> Any:
         elif out.get("format") not in _ENFORCED_FORMATS:
             out.pop("format", None)
         if not {"enum", "const", "format", "pattern"} & out.keys():
-            out["maxLength"] = min(
-                out.get("maxLength", MAX_STRING), max(MAX_STRING, out.get("minLength", 0))
-            )
+            most = max(MAX_STRING, out.get("minLength", 0))
+            out["maxLength"] = min(out.get("maxLength", most), most)
     if out.get("type") == "array" and "prefixItems" not in out:
         out.setdefault("maxItems", max(MAX_ITEMS, out.get("minItems", 0)))
     return out
@@ -374,14 +369,13 @@ def _runtime() -> Any:
         )
     _check_processor()
     try:
-        import xllamacpp
+        return import_module("xllamacpp")
     except ImportError as problem:
         raise ModelCallError(
             f"the package xllamacpp cannot be loaded: {problem}",
             hint="`pip install --force-reinstall xllamacpp`",
             original=problem,
         ) from problem
-    return xllamacpp
 
 
 def _check_processor() -> None:

@@ -50,14 +50,15 @@ class ScriptedAdapter:
     )
 
     def __init__(self, answers: Answers, *, repeat: bool = False) -> None:
-        if isinstance(answers, (str, bytes)) or not (
-            isinstance(answers, (Sequence, Mapping)) or callable(answers)
-        ):
-            raise ConfigurationError(
-                "`answers` of the adapter `scripted` must be a list, a mapping or a function, "
-                f"not {type(cast('Any', answers)).__name__}"
-            )
-        self._answers: Any = answers if callable(answers) else _copy(answers)
+        self._function: Callable[..., Any] | None = None
+        self._mapping: dict[Any, Any] | None = None
+        self._script: list[Any] = []
+        if callable(answers):
+            self._function = answers
+        elif isinstance(answers, Mapping):
+            self._mapping = dict(answers)
+        else:
+            self._script = _script(answers)
         self._repeat = repeat
         self._next = 0
         self._lock = threading.Lock()
@@ -72,9 +73,9 @@ class ScriptedAdapter:
     @property
     def remaining(self) -> int | None:
         """Answers of a list that nobody has taken yet; ``None`` for other scripts."""
-        if callable(self._answers) or isinstance(self._answers, dict) or self._repeat:
+        if self._function or self._mapping is not None or self._repeat:
             return None
-        return len(self._answers) - self._next
+        return len(self._script) - self._next
 
     def produce_sync(self, *, template: str, output_schema: dict[str, Any], **kw: Any) -> Any:
         """Give the scripted fields."""
@@ -99,20 +100,19 @@ class ScriptedAdapter:
         with self._lock:
             self.calls.append((prompt, dict(schema)))
             self.options.append(options)
-            answer: Any = None
-            if not callable(self._answers):
-                answer = self._looked_up(prompt)
-        if callable(self._answers):
-            answer = _call(self._answers, prompt, schema)
+            answer: Any = None if self._function else self._looked_up(prompt)
+        if self._function:
+            # Outside the lock: the function may be slow, or call a model itself.
+            answer = _call(self._function, prompt, schema)
         if isinstance(answer, BaseException):
             raise answer
         # A later call must not see what a program did to an earlier answer.
         return dict(cast("Mapping[str, Any]", answer)) if type(answer) is dict else answer
 
     def _looked_up(self, prompt: str) -> Any:
-        if isinstance(self._answers, dict):
-            return _matching(cast("dict[Any, Any]", self._answers), prompt)
-        script = cast("list[Any]", self._answers)
+        if self._mapping is not None:
+            return _matching(self._mapping, prompt)
+        script = self._script
         if self._repeat and script:
             answer = script[self._next % len(script)]
         elif self._next < len(script):
@@ -127,8 +127,13 @@ class ScriptedAdapter:
         return answer
 
 
-def _copy(answers: Sequence[Any] | Mapping[Any, Any]) -> dict[Any, Any] | list[Any]:
-    return dict(answers) if isinstance(answers, Mapping) else list(answers)
+def _script(answers: Any) -> list[Any]:
+    if isinstance(answers, Sequence) and not isinstance(answers, (str, bytes)):
+        return list(cast("Sequence[Any]", answers))
+    raise ConfigurationError(
+        "`answers` of the adapter `scripted` must be a list, a mapping or a function, "
+        f"not {type(answers).__name__}"
+    )
 
 
 def _matching(answers: dict[Any, Any], prompt: str) -> Any:
