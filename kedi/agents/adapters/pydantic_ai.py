@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from kedi.agents.contract import (
     TextAnswer,
     Usage,
 )
-from kedi.agents.errors import ConfigurationError, NoModelSelected
+from kedi.agents.errors import ConfigurationError
 from kedi.agents.schemas import answer_model, json_schema
 from kedi.agents.validation import TypeMismatch, from_model
 
@@ -111,8 +112,11 @@ class PydanticAdapter:
         output, recursive = self._output_type(output_schema)
         agent = self._agent(output, model, [first, *([system] if system else [])])
 
+        refused: list[str] = []
+
         def check(answer: Any) -> Any:
             problems = _problems(_fields(answer, output_schema, recursive), output_schema)
+            refused[:] = problems
             if problems:
                 from pydantic_ai import ModelRetry
 
@@ -120,7 +124,7 @@ class PydanticAdapter:
             return answer
 
         agent.output_validator(check)
-        answer, info = await self._run(agent, template, _settings(settings, effort, model))
+        answer, info = await self._run(agent, template, _settings(settings, effort, model), refused)
         return Answer(_fields(answer, output_schema, recursive), info)
 
     def produce_sync(self, **kw: Any) -> dict[str, Any]:
@@ -147,6 +151,10 @@ class PydanticAdapter:
         answer: str = run_coroutine(lambda: self.invoke(**kw))
         return answer
 
+    def close(self) -> None:
+        """Forget the models made so far, with their connections."""
+        self._models.clear()
+
     def _agent(self, output: Any, model: str | None, instructions: Sequence[str]) -> Any:
         _require()
         from pydantic_ai import Agent
@@ -161,9 +169,10 @@ class PydanticAdapter:
 
     def _model(self, name: str | None) -> Any:
         if name is None:
-            raise NoModelSelected(
-                "The adapter `pydantic` needs a model: set KEDI_ADAPTER_MODEL to "
-                "`provider:model`, write `> model:` in the program, or pass `model=`."
+            raise ModelCallError(
+                "the adapter `pydantic` needs a model and none is chosen",
+                hint="set KEDI_ADAPTER_MODEL to `provider:model`, write `> model:` in the "
+                "program, or pass `model=`",
             )
         # Kept: a model owns its connections. Two threads may both make one, which is harmless.
         found = self._models.get(name)
@@ -230,7 +239,10 @@ class PydanticAdapter:
         wrapper = wrap.get(self._output_mode)
         return (made if wrapper is None else wrapper(made)), recursive
 
-    async def _run(self, agent: Any, prompt: str, settings: dict[str, Any]) -> tuple[Any, CallInfo]:
+    async def _run(
+        self, agent: Any, prompt: str, settings: dict[str, Any], refused: Sequence[str] = ()
+    ) -> tuple[Any, CallInfo]:
+        """Run an agent; ``refused`` says, after a failure, what was wrong with the last answer."""
         from pydantic_ai import capture_run_messages
         from pydantic_ai.exceptions import AgentRunError
 
@@ -238,12 +250,24 @@ class PydanticAdapter:
             try:
                 result = await agent.run(prompt, model_settings=settings or None)
             except AgentRunError as problem:
-                error = ModelCallError(
-                    f"the adapter `pydantic` failed: {problem}", original=problem
-                )
-                error.info = _info(messages)
-                raise error from problem
+                raise _failure(problem, _info(messages), refused) from problem
         return result.output, _info(messages)
+
+
+def _failure(problem: Exception, info: CallInfo, refused: Sequence[str]) -> ModelCallError:
+    if refused and info.attempts:
+        count = len(info.attempts)
+        error = ModelCallError(
+            f"the model's answer does not fit after {count} "
+            f"{'attempt' if count == 1 else 'attempts'}: {'; '.join(refused)}",
+            hint="a more exact prompt or a stronger model may help",
+        )
+        last = Attempt(info.attempts[-1].raw, tuple(refused))
+        info = replace(info, attempts=(*info.attempts[:-1], last))
+    else:
+        error = ModelCallError(f"the adapter `pydantic` failed: {problem}", original=problem)
+    error.info = info
+    return error
 
 
 def _require() -> None:
