@@ -1,0 +1,113 @@
+"""Kedi: a small language for prompt programs.
+
+Names are loaded when they are first used, so that ``import kedi`` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kedi._version import __version__
+
+if TYPE_CHECKING:
+    from kedi.agents.config import configure, context, parallel, reset_config
+    from kedi.errors import (
+        LoopIterationLimitError,
+        KediPromiseLeak,
+        SessionDumpError,
+        SessionLoadError,
+        SessionPersistenceError,
+    )
+    from kedi.executors import (
+        DefaultExecutor,
+        Executor,
+        ExecutorDebugEvent,
+        ExecutorDebugExporter,
+        MarkdownDebugExporter,
+        default_debug_export_path,
+    )
+    from kedi.runtime.program import KediRuntime
+    from kedi.runtime.promises import KediPromise, force
+    from kedi.session.session import InteractiveSession
+
+_HOMES = {
+    "configure": "kedi.agents.config",
+    "context": "kedi.agents.config",
+    "parallel": "kedi.agents.config",
+    "reset_config": "kedi.agents.config",
+    "KediPromiseLeak": "kedi.errors",
+    "LoopIterationLimitError": "kedi.errors",
+    "SessionDumpError": "kedi.errors",
+    "SessionLoadError": "kedi.errors",
+    "SessionPersistenceError": "kedi.errors",
+    "DefaultExecutor": "kedi.executors",
+    "Executor": "kedi.executors",
+    "ExecutorDebugEvent": "kedi.executors",
+    "ExecutorDebugExporter": "kedi.executors",
+    "MarkdownDebugExporter": "kedi.executors",
+    "default_debug_export_path": "kedi.executors",
+    "KediRuntime": "kedi.runtime.program",
+    "KediPromise": "kedi.runtime.promises",
+    "force": "kedi.runtime.promises",
+    "InteractiveSession": "kedi.session.session",
+}
+
+
+def interactive(**config: Any) -> InteractiveSession:
+    """Create a session that executes fragments one by one.
+
+    All keywords are optional: ``model``, ``adapter`` or ``agent``, ``system``,
+    ``effort``, ``settings``, ``tools``, ``env`` (host values the fragments can
+    read), ``mcp_servers``, ``approval``, ``hooks``, ``skills``, ``artifacts``,
+    ``conversation``, ``parallel``, ``max_workers``, ``loop_iteration_limit``,
+    ``executor``, ``engine``, ``cwd``, ``subagent_max_depth`` (5),
+    ``subagent_max_concurrency`` (4), ``subagent_timeout_seconds`` (120.0, ``None``
+    is no limit), ``subagent_usage_limits``, ``subagent_state_path``, and keywords
+    of the chosen adapter. They are resolved now; later calls of
+    :func:`configure` do not change the session.
+
+    Raises ``TypeError`` for an unknown keyword, naming the nearest, and
+    ``ConfigurationError`` (a ``ValueError``) for a value that cannot be used.
+    """
+    from kedi.session.session import InteractiveSession
+
+    return InteractiveSession(**config)
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'kedi' has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+__all__ = [
+    "DefaultExecutor",
+    "Executor",
+    "ExecutorDebugEvent",
+    "ExecutorDebugExporter",
+    "InteractiveSession",
+    "KediPromise",
+    "KediPromiseLeak",
+    "KediRuntime",
+    "LoopIterationLimitError",
+    "MarkdownDebugExporter",
+    "SessionDumpError",
+    "SessionLoadError",
+    "SessionPersistenceError",
+    "__version__",
+    "configure",
+    "context",
+    "default_debug_export_path",
+    "force",
+    "interactive",
+    "parallel",
+    "reset_config",
+]

@@ -1,0 +1,1 @@
+"""The interpreter: programs compiled to closures over scopes that are Python globals."""

@@ -1,0 +1,167 @@
+"""Step hooks: what an observer of a running program is told.
+
+One observer is attached to an interpreter at a time (:class:`Fanout` joins
+several). Each method is called on the thread that runs the program, *before*
+the event's effect goes on, and may block: that is how stopping works. An
+observer's exceptions are the program's: raise to abort it.
+
+Frames and scopes are handed over as they are, without copying. They are live:
+read them during the call, or while that thread is blocked in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kedi.agents.calls import CallRecord, ModelRequest
+    from kedi.runtime.frames import RunFrame
+    from kedi.runtime.scopes import Scope
+    from kedi.source import Span
+
+
+class Observer:
+    """Base of observers: every event, doing nothing. Override what you need."""
+
+    def statement(self, frame: RunFrame) -> None:
+        """A statement is about to run; ``frame.site`` says which."""
+
+    def procedure_entered(self, frame: RunFrame) -> None:
+        """A procedure was called; its parameters are bound in ``frame.scope``."""
+
+    def procedure_left(self, frame: RunFrame, value: Any, error: BaseException | None) -> None:
+        """A procedure ends with a value, or with an error (then ``value`` is ``None``)."""
+
+    def scope_opened(self, frame: RunFrame, scope: Scope) -> None:
+        """A branch, an iteration or a map stage got its own scope."""
+
+    def scope_closed(self, frame: RunFrame, scope: Scope) -> None:
+        """That scope ends, also by an error or a return."""
+
+    def binding_written(
+        self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any
+    ) -> None:
+        """``name`` of ``scope`` got a value; ``old`` is ``MISSING`` for a new binding."""
+
+    def python_entered(self, frame: RunFrame, span: Span, kind: str) -> None:
+        """Embedded Python begins; ``kind`` is ``expr``, ``stmt``, ``suite`` or ``prelude``."""
+
+    def python_left(self, frame: RunFrame, span: Span, kind: str) -> None:
+        """Embedded Python ended, also by an error."""
+
+    def exception_raised(self, frame: RunFrame, error: BaseException, caught: bool) -> None:
+        """An exception left a statement of ``frame``, first there.
+
+        ``caught`` says whether a ``try`` of embedded Python further out will
+        handle it. Sent once per exception, before any scope is unwound.
+        """
+
+    def model_request(self, frame: RunFrame, request: ModelRequest) -> ModelRequest | None:
+        """A call is assembled and about to be sent. Return another request to send that one."""
+
+    def model_response(
+        self, frame: RunFrame, record: CallRecord, error: BaseException | None
+    ) -> dict[str, Any] | None:
+        """An answer was validated, or rejected with ``error``.
+
+        Return a mapping of field values to go on with these instead (also
+        after a rejection); they are validated again.
+        """
+
+    def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:
+        """A tool is about to run on behalf of a model."""
+
+    def tool_answered(
+        self, frame: RunFrame, name: str, result: Any, error: BaseException | None
+    ) -> None:
+        """A tool answered or failed."""
+
+    def fragment_started(self, frame: RunFrame, source_name: str) -> None:
+        """A session's fragment, a program or a module begins; ``frame`` is its frame."""
+
+    def fragment_finished(
+        self, frame: RunFrame, source_name: str, value: Any, error: BaseException | None
+    ) -> None:
+        """It ended with a value or an error."""
+
+
+class Fanout(Observer):
+    """Hands every event to several observers, in order."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self.observers = tuple(observers)
+
+    def statement(self, frame: RunFrame) -> None:
+        for item in self.observers:
+            item.statement(frame)
+
+    def procedure_entered(self, frame: RunFrame) -> None:
+        for item in self.observers:
+            item.procedure_entered(frame)
+
+    def procedure_left(self, frame: RunFrame, value: Any, error: BaseException | None) -> None:
+        for item in self.observers:
+            item.procedure_left(frame, value, error)
+
+    def scope_opened(self, frame: RunFrame, scope: Scope) -> None:
+        for item in self.observers:
+            item.scope_opened(frame, scope)
+
+    def scope_closed(self, frame: RunFrame, scope: Scope) -> None:
+        for item in self.observers:
+            item.scope_closed(frame, scope)
+
+    def binding_written(
+        self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any
+    ) -> None:
+        for item in self.observers:
+            item.binding_written(frame, scope, name, old, new)
+
+    def python_entered(self, frame: RunFrame, span: Span, kind: str) -> None:
+        for item in self.observers:
+            item.python_entered(frame, span, kind)
+
+    def python_left(self, frame: RunFrame, span: Span, kind: str) -> None:
+        for item in self.observers:
+            item.python_left(frame, span, kind)
+
+    def exception_raised(self, frame: RunFrame, error: BaseException, caught: bool) -> None:
+        for item in self.observers:
+            item.exception_raised(frame, error, caught)
+
+    def model_request(self, frame: RunFrame, request: ModelRequest) -> ModelRequest | None:
+        replaced: ModelRequest | None = None
+        for item in self.observers:
+            answer = item.model_request(frame, replaced or request)
+            replaced = answer or replaced
+        return replaced
+
+    def model_response(
+        self, frame: RunFrame, record: CallRecord, error: BaseException | None
+    ) -> dict[str, Any] | None:
+        replaced: dict[str, Any] | None = None
+        for item in self.observers:
+            answer = item.model_response(frame, record, error)
+            replaced = answer if answer is not None else replaced
+        return replaced
+
+    def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:
+        for item in self.observers:
+            item.tool_called(frame, name, arguments)
+
+    def tool_answered(
+        self, frame: RunFrame, name: str, result: Any, error: BaseException | None
+    ) -> None:
+        for item in self.observers:
+            item.tool_answered(frame, name, result, error)
+
+    def fragment_started(self, frame: RunFrame, source_name: str) -> None:
+        for item in self.observers:
+            item.fragment_started(frame, source_name)
+
+    def fragment_finished(
+        self, frame: RunFrame, source_name: str, value: Any, error: BaseException | None
+    ) -> None:
+        for item in self.observers:
+            item.fragment_finished(frame, source_name, value, error)

@@ -1,0 +1,283 @@
+"""The interpreter: what all units of one session or program share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Unit
+from kedi.runtime.scopes import Scope
+from kedi.runtime.traces import announce, finish, record, will_be_caught
+
+if TYPE_CHECKING:
+    from kedi.agents.config import AgentConfig
+    from kedi.agents.select import AdapterPool
+    from kedi.executors import Executor
+    from kedi.runtime.calls import CallLog
+    from kedi.runtime.compiler import Step
+    from kedi.runtime.engine import ExecutionEngine
+    from kedi.runtime.hooks import Observer
+    from kedi.runtime.imports import ModuleLoader
+    from kedi.runtime.procedures import ProcedureInfo
+
+#: Kedi calls inside each other before "recursion without an end".
+MAX_DEPTH = 1_000
+#: Python frames that one Kedi call takes at most, and room for what embedded code does itself.
+_FRAMES_PER_CALL = 8
+_PYTHON_LIMIT = MAX_DEPTH * _FRAMES_PER_CALL + 2_000
+
+
+class Interpreter:
+    """Configuration, observer, engine, executor, sources and modules of one runtime.
+
+    ``units`` maps source names to compiled sources. ``observer`` may be set and
+    cleared at any time, from any thread; it takes effect at the next statement.
+    """
+
+    def __init__(
+        self,
+        *,
+        config: AgentConfig,
+        adapters: AdapterPool,
+        engine: ExecutionEngine,
+        executor: Executor | None = None,
+        show: Callable[[str], None] | None = None,
+        args_name: str = "args",
+    ) -> None:
+        from kedi.runtime.calls import CallLog
+
+        self.observer: Observer | None = None
+        self.config = config
+        self.adapters = adapters
+        self.engine = engine
+        self.loop_limit: int = config.loop_iteration_limit
+        self.max_depth = MAX_DEPTH
+        self.units: dict[str, Unit] = {}
+        self.calls: CallLog = CallLog()
+        self.args_name = args_name
+        self.executor = executor
+        self.foreign_executor: Executor | None = _foreign(executor)
+        #: What executors of hosts get as their runtime argument.
+        self.handle: Any = None
+        self.show: Callable[[str], None] = show or print
+        #: Scope below every root scope: ``env`` values and ``args``.
+        self.base: Scope | None = None
+        self._modules: ModuleLoader | None = None
+        self._prelude_names: dict[int, dict[str, Any]] = {}
+
+    @property
+    def modules(self) -> ModuleLoader:
+        """The modules of this runtime, each initialised once."""
+        if self._modules is None:
+            from kedi.runtime.imports import ModuleLoader
+
+            self._modules = ModuleLoader(self)
+        return self._modules
+
+    def add_unit(self, unit: Unit) -> None:
+        """Make a source known to traces, and its text to ``linecache`` and so to Python's tools."""
+        self.units[unit.name] = unit
+        if unit.kind == "fragment" or unit.source.path is None:
+            self._lazy_lines(unit)
+
+    def forget_unit(self, unit: Unit) -> None:
+        """Drop a source that nothing defined in it will be called from again."""
+        import linecache
+
+        self.units.pop(unit.name, None)
+        linecache.cache.pop(unit.name, None)
+
+    @staticmethod
+    def _lazy_lines(unit: Unit) -> None:
+        import linecache
+
+        source = unit.source
+        # The one-element form is linecache's own for text that is fetched on first use.
+        linecache.cache[unit.name] = (lambda: source.text,)  # pyright: ignore[reportArgumentType]
+
+    def forget_units(self) -> None:
+        """Take this runtime's in-memory sources out of ``linecache``."""
+        import linecache
+
+        for name, unit in self.units.items():
+            if unit.kind == "fragment" or unit.source.path is None:
+                linecache.cache.pop(name, None)
+
+    # ── configuration in scopes ──────────────────────────────────────────────
+
+    def agent_state(self, scope: Scope) -> AgentConfig:
+        """The model configuration that is active in ``scope``: its own or the nearest outer one."""
+        part: Scope | None = scope
+        while part is not None:
+            if part.agent is not None:
+                return part.agent
+            part = part.parent
+        return self.config
+
+    # ── running ──────────────────────────────────────────────────────────────
+
+    def run(self, unit: Unit, body: Step, scope: Scope) -> Any:
+        """Run a compiled unit in ``scope``; its returned value, or ``None``.
+
+        Exceptions come out as :class:`kedi.errors.KediExecutionError` when this
+        is the outermost Kedi frame of the thread; exits stay as they are.
+        """
+        with _RoomForCalls():
+            return self.run_boundary(unit, body, scope)
+
+    def run_boundary(self, unit: Unit, body: Step, scope: Scope) -> Any:
+        """The frame in which traces begin. Its name is known to ``will_be_caught``."""
+        caller = CURRENT.frame
+        frame = RunFrame(self, unit, None, caller, scope)
+        CURRENT.frame = frame
+        observer = self.observer
+        try:
+            if observer is not None:
+                observer.fragment_started(frame, unit.name)
+            body(frame, scope)
+            if self.engine.parallel and caller is None:
+                self.engine.drain()
+        except BaseException as error:
+            record(error, frame)
+            CURRENT.frame = caller
+            raised = error
+            if caller is None:
+                self._settle_after(error)
+                raised = finish(error, frame)
+            if self.observer is not None:
+                self.observer.fragment_finished(frame, unit.name, None, raised)
+            if raised is not error:
+                raise raised from error
+            raise
+        CURRENT.frame = caller
+        value = None if frame.value is NOTHING else frame.value
+        if self.observer is not None:
+            self.observer.fragment_finished(frame, unit.name, value, None)
+        return value
+
+    def _settle_after(self, error: BaseException) -> None:
+        """After a failure nothing may go on behind the user's back."""
+        if not self.engine.parallel:
+            return
+        if isinstance(error, Exception):
+            try:
+                self.engine.drain()
+            except Exception as other:
+                if other is not error:
+                    import logging
+
+                    logging.getLogger("kedi").error(
+                        "a model call failed too: %s: %s", type(other).__name__, other
+                    )
+            return
+        abandon = getattr(self.engine, "abandon", None)
+        if callable(abandon):
+            abandon()
+
+    def observed_step(self, frame: RunFrame, scope: Scope, step: Step) -> bool | None:
+        """Run one statement with an observer attached."""
+        observer = self.observer
+        if observer is None:
+            return step(frame, scope)
+        frame.scope = scope
+        observer.statement(frame)
+        try:
+            return step(frame, scope)
+        except BaseException as error:
+            current = self.observer
+            if current is not None and announce(error, frame):
+                current.exception_raised(frame, error, will_be_caught(error))
+            raise
+
+    def make_function(self, info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[..., Any]:
+        """The Python function of a procedure, by the host's executor when it makes its own."""
+        from kedi.runtime.procedures import build_function
+
+        function = build_function(info, defaults)
+        executor = self.foreign_executor
+        if executor is None:
+            return function
+        names = [name for name, _ in info.parameters]
+        made = executor.create_dynamic_function(
+            info.name,
+            names,
+            function,
+            dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)),
+        )
+        if not hasattr(made, "__kedi_procedure__"):
+            try:
+                made.__kedi_procedure__ = info  # pyright: ignore[reportFunctionMemberAccess]
+            except AttributeError:
+                pass
+        return made
+
+    def foreign_prelude(self, code: str, scope: Scope) -> Mapping[str, Any]:
+        """Run a prelude through a host's executor, extending what earlier ones bound."""
+        executor = self.foreign_executor
+        assert executor is not None
+        incremental = getattr(executor, "execute_prelude_incremental", None)
+        before = self._prelude_names.get(id(scope))
+        if callable(incremental):
+            from kedi.runtime.python import flatten
+
+            names: Any = incremental(self.handle, code, before or flatten(scope))
+        elif before is not None:
+            from kedi.errors import KediExecutionError
+
+            raise KediExecutionError(
+                f"the executor {type(executor).__name__} cannot extend an earlier prelude",
+                hint="implement `execute_prelude_incremental(runtime, code, env)`",
+            )
+        else:
+            names = executor.execute_prelude(self.handle, code)
+        self._prelude_names[id(scope)] = dict(names)
+        return names
+
+    def close(self) -> None:
+        """Release the engine, adapters and a closable executor. Every one is tried."""
+        first: Exception | None = None
+        for item in (self.engine, self.adapters, self.executor):
+            close = getattr(item, "close", None)
+            if callable(close):
+                try:
+                    close()
+                except Exception as error:
+                    first = first or error
+        self.observer = None
+        if first is not None:
+            raise first
+
+
+def _foreign(executor: Executor | None) -> Executor | None:
+    """The executor when it is a host's own; the default one is compiled in."""
+    if executor is None:
+        return None
+    from kedi.executors import DefaultExecutor
+
+    if type(executor) is DefaultExecutor and executor.debug_exporter is None:
+        return None
+    return executor
+
+
+class _RoomForCalls:
+    """Raises Python's recursion limit while Kedi runs, and puts it back.
+
+    A Kedi call takes several Python frames, so the default limit of 1,000 would
+    end at some 150 calls. Python 3.11 keeps its frames off the C stack, so the
+    higher limit is safe; ``MAX_DEPTH`` bounds Kedi's own recursion.
+    """
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = sys.getrecursionlimit()
+        if self.before < _PYTHON_LIMIT:
+            sys.setrecursionlimit(_PYTHON_LIMIT)
+
+    def __exit__(self, *_: object) -> None:
+        if self.before < _PYTHON_LIMIT and sys.getrecursionlimit() == _PYTHON_LIMIT:
+            try:
+                sys.setrecursionlimit(self.before)
+            except RecursionError:
+                pass  # a host is deeper than its own limit: leave the room

@@ -1,0 +1,264 @@
+"""Procedures: real Python functions around compiled bodies."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from kedi.errors import KediTypeExecutionError
+from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Site
+from kedi.runtime.python import Run, python_runner
+from kedi.runtime.scopes import Scope, dict_set, new_scope
+from kedi.runtime.traces import INTERNAL_FILE, finish, record
+from kedi.runtime.types import ANY as ANY_CONTRACT
+from kedi.runtime.types import STR, TypeContract, TypeSource
+from kedi.syntax import ast as syntax
+from kedi.syntax.ast import Stmt
+
+if TYPE_CHECKING:
+    from kedi.agents.config import AgentConfig
+    from kedi.runtime.frames import Unit
+    from kedi.runtime.interpreter import Interpreter
+
+
+class ProcedureInfo:
+    """What is known of a defined procedure; ``info_of(function)`` finds it.
+
+    ``parameters`` are ``(name, contract)`` in order; ``returns`` is ``None``
+    for an untyped one. ``agent`` is the model configuration captured where it
+    was defined.
+    """
+
+    __slots__ = (
+        "agent",
+        "body",
+        "contracts",
+        "docstring",
+        "interpreter",
+        "name",
+        "parameters",
+        "readonly",
+        "returns",
+        "scope",
+        "site",
+        "unit",
+    )
+
+    def __init__(
+        self,
+        interpreter: Interpreter,
+        unit: Unit,
+        site: Site,
+        name: str,
+        scope: Scope,
+        body: Step,
+        parameters: tuple[tuple[str, TypeContract], ...],
+        returns: TypeContract | None,
+        agent: AgentConfig | None,
+        docstring: str | None,
+    ) -> None:
+        self.interpreter = interpreter
+        self.unit = unit
+        self.site = site
+        self.name = name
+        self.scope = scope
+        self.body = body
+        self.parameters = parameters
+        self.returns = returns
+        self.agent = agent
+        self.docstring = docstring
+        #: Parameter names, which ``:=`` may not assign.
+        self.readonly = frozenset(name for name, _ in parameters)
+        self.contracts = {
+            name: contract for name, contract in parameters if contract is not ANY_CONTRACT
+        }
+
+    def call(self, values: tuple[Any, ...]) -> Any:
+        """Run the body with checked arguments. The boundary of a trace when called from outside."""
+        interpreter = self.interpreter
+        current = CURRENT
+        caller = current.frame
+        scope = new_scope(self.scope, "procedure")
+        scope.readonly = self.readonly
+        scope.agent = self.agent
+        if self.contracts:
+            scope.contracts = self.contracts.copy()
+        frame = RunFrame(interpreter, self.unit, self.name, caller, scope)
+        try:
+            if frame.depth > interpreter.max_depth:
+                raise RecursionError(f"more than {interpreter.max_depth} calls inside each other")
+            for (name, contract), value in zip(self.parameters, values, strict=True):
+                if type(value) is not contract.exact:
+                    contract.check(value, f"{self.name}({name})")
+                dict_set(scope, name, value)
+        except Exception as error:
+            # A wrong argument is the caller's fault: it is reported where the call stands.
+            if caller is None:
+                frame.site = self.site
+                record(error, frame)
+                raise finish(error, frame) from error.__cause__
+            raise
+        current.frame = frame
+        try:
+            if interpreter.observer is None:
+                self.body(frame, scope)
+                value = self.result(frame)
+            else:
+                value = self._observed(frame, scope)
+        except BaseException as error:
+            record(error, frame)
+            current.frame = caller
+            if caller is None:
+                raised = finish(error, frame)
+                if raised is not error:
+                    raise raised from error
+            raise
+        current.frame = caller
+        return value
+
+    def result(self, frame: RunFrame) -> Any:
+        """The frame's value, checked against the declared return type."""
+        value = frame.value
+        returns = self.returns
+        if value is NOTHING:
+            if returns is None or returns is STR or returns.type in (str, None, type(None)):
+                return None if returns is not None and returns.type in (None, type(None)) else ""
+            frame.site = self.site
+            raise KediTypeExecutionError(
+                f"procedure `{self.name}` ended without a return, but promises {returns.label}",
+                hint="end every path with `= …`",
+            )
+        contract = returns or STR
+        if type(value) is contract.exact:
+            return value
+        try:
+            contract.check(value, f"{self.name}() return")
+        except KediTypeExecutionError as error:
+            if returns is None:
+                error.hint = (
+                    f"declare what it returns: `@{self.name}(…) -> {type(value).__name__}:`"
+                )
+            raise
+        return value
+
+    def _observed(self, frame: RunFrame, scope: Scope) -> Any:
+        observer = self.interpreter.observer
+        if observer is not None:
+            observer.procedure_entered(frame)
+        try:
+            self.body(frame, scope)
+            value = self.result(frame)
+        except BaseException as error:
+            if self.interpreter.observer is not None:
+                self.interpreter.observer.procedure_left(frame, None, error)
+            raise
+        if self.interpreter.observer is not None:
+            self.interpreter.observer.procedure_left(frame, value, None)
+        return value
+
+
+_INFO = "__kedi_procedure__"
+
+
+def info_of(value: Any) -> ProcedureInfo | None:
+    """The procedure behind a Python function, ``None`` for other values."""
+    if type(value) is not FunctionType:
+        return None
+    return value.__dict__.get(_INFO)
+
+
+@lru_cache(maxsize=512)
+def _wrapper_code(parameters: tuple[str, ...]) -> CodeType:
+    """Code of ``def f(a, b): return call((a, b))``; the signature is a true one."""
+    inner = "_kedi_call"
+    while inner in parameters:
+        inner += "_"
+    packed = "".join(f"{name}, " for name in parameters)
+    text = f"def procedure({', '.join(parameters)}):\n    return {inner}(({packed}))"
+    module = compile(text, INTERNAL_FILE, "exec", dont_inherit=True)
+    return next(const for const in module.co_consts if isinstance(const, CodeType))
+
+
+def build_function(info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[..., Any]:
+    """The Python function of a procedure: true signature, name, docstring and annotations."""
+    names = tuple(name for name, _ in info.parameters)
+    code = _wrapper_code(names).replace(co_name=info.name, co_qualname=info.name)
+    inner = code.co_names[0]
+    function = FunctionType(
+        code, {inner: info.call, "__name__": info.unit.name}, info.name, defaults or None
+    )
+    function.__doc__ = info.docstring
+    function.__annotations__ = {name: contract.type for name, contract in info.parameters}
+    function.__annotations__["return"] = (info.returns or STR).type
+    function.__dict__[_INFO] = info
+    return function
+
+
+def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
+    """``@name(parameters) -> type:``: the step that defines it."""
+    node = stmt.node
+    assert isinstance(node, syntax.Procedure)
+    interpreter = compiler.interpreter
+    unit = compiler.unit
+    name = node.name.text
+    site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
+    body = compiler.block(stmt.body, line)
+    docstring = _docstring(stmt)
+    sources: list[tuple[str, TypeSource | None, Run | None]] = []
+    for item in node.parameters:
+        where = site.at(item, "type expression", item.name.text)
+        source = TypeSource(where.at(item.type), item.type) if item.type is not None else None
+        default = (
+            python_runner(interpreter, where.at(item.default), item.default)
+            if item.default is not None
+            else None
+        )
+        sources.append((item.name.text, source, default))
+    result = (
+        TypeSource(site.at(node.returns, "type expression", node.returns.text), node.returns)
+        if node.returns is not None
+        else None
+    )
+
+    def define(frame: RunFrame, scope: Scope) -> None:
+        parameters: list[tuple[str, TypeContract]] = []
+        defaults: list[Any] = []
+        for parameter, source, default in sources:
+            contract = source.resolve(frame, scope) if source is not None else None
+            if default is not None:
+                value = default(frame, scope)
+                if contract is None:
+                    # An untyped default keeps its native value, whatever its type.
+                    contract = STR if type(value) is str else ANY_CONTRACT
+                else:
+                    contract.check(value, f"{name}({parameter})")
+                defaults.append(value)
+            parameters.append((parameter, contract or STR))
+        returns = result.resolve(frame, scope) if result is not None else None
+        info = ProcedureInfo(
+            interpreter,
+            unit,
+            site,
+            name,
+            scope,
+            body,
+            tuple(parameters),
+            returns,
+            interpreter.agent_state(scope),
+            docstring,
+        )
+        function = interpreter.make_function(info, tuple(defaults))
+        from kedi.runtime.compiler import bind
+
+        bind(frame, scope, name, function, None)
+
+    return site, define
+
+
+def _docstring(stmt: Stmt) -> str | None:
+    first = stmt.body[0].node if stmt.body else None
+    return inspect.cleandoc(first.text) if isinstance(first, syntax.Docstring) else None

@@ -1,0 +1,179 @@
+"""Whole programs: ``compile_program(...)`` and the runtime it gives."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from kedi.agents.config import AgentConfig, current_config, make_config
+from kedi.agents.select import AdapterPool
+from kedi.errors import SessionStateError
+from kedi.runtime.calls import LoggedCall
+from kedi.runtime.compiler import Compiler
+from kedi.runtime.engine import ExecutionEngine, make_engine
+from kedi.runtime.frames import Unit
+from kedi.runtime.imports import check_program
+from kedi.runtime.interpreter import Interpreter
+from kedi.runtime.scopes import Scope, dict_set, new_scope
+from kedi.syntax.ast import Program
+
+if TYPE_CHECKING:
+    from kedi.executors import Executor
+    from kedi.runtime.hooks import Observer
+
+
+class ProgramArguments(SimpleNamespace):
+    """The ``args`` binding: ``args.name``; an argument that was not given reads ``None``."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return None
+
+
+def base_scope(env: Mapping[str, Any], args: Mapping[str, Any], args_name: str) -> Scope:
+    """The scope below a session or program and its modules: ``env`` values and ``args``."""
+    scope = new_scope(None, "session")
+    dict_set(scope, args_name, ProgramArguments(**args))
+    for name, value in env.items():
+        dict_set(scope, name, value)
+    scope.readonly = frozenset([args_name])
+    return scope
+
+
+def engine_for(config: AgentConfig, engine: ExecutionEngine | str | None = None) -> ExecutionEngine:
+    """The engine a configuration asks for; an explicit one wins, then arguments, then environment."""
+    if isinstance(engine, str):
+        if engine not in ("sequential", "parallel"):
+            raise ValueError(f"engine must be 'sequential' or 'parallel', not {engine!r}")
+        return make_engine(engine == "parallel", config.max_workers)
+    if engine is not None:
+        if not isinstance(engine, ExecutionEngine):
+            raise TypeError(f"{type(engine).__name__} is not an execution engine")
+        return engine
+    parallel, workers = config.parallel, config.max_workers
+    if parallel is None:
+        parallel = False
+        text = os.environ.get("KEDI_PARALLEL", "").strip()
+        if text:
+            from kedi.agents.config import parse_parallel
+
+            parallel, count = parse_parallel(text)
+            workers = count or workers
+    return make_engine(parallel, workers)
+
+
+class KediRuntime:
+    """A compiled program with everything it needs to run.
+
+    ``run_main()`` runs it; a program can be run again and then starts afresh.
+    Close it (``close``, ``aclose`` or ``with``) to release engines and adapters.
+    """
+
+    def __init__(
+        self, program: Program, interpreter: Interpreter, base: Scope, unit: Unit
+    ) -> None:
+        self.program = program
+        self.interpreter = interpreter
+        self.scope = new_scope(base, "session")
+        self._base = base
+        self._unit = unit
+        self._running = False
+        self._closed = False
+        interpreter.handle = self
+        interpreter.base = base
+        check_program(interpreter, program, self.scope, unit)
+        self._body = Compiler(interpreter, unit).program(program)
+        interpreter.add_unit(unit)
+
+    def run_main(self) -> Any:
+        """Run the program once from its start.
+
+        Gives the object of a native top-level return, the text of a rendered one,
+        ``None`` without a return. Raises :class:`kedi.errors.KediExecutionError`.
+        """
+        if self._closed:
+            raise SessionStateError("this runtime is closed")
+        if self._running:
+            raise SessionStateError("this runtime is already running")
+        self._running = True
+        try:
+            self.scope = new_scope(self._base, "session")
+            return self.interpreter.run(self._unit, self._body, self.scope)
+        finally:
+            self._running = False
+
+    def set_initial_globals(self, values: Mapping[str, Any]) -> None:
+        """Bind host values that the program and its modules can read."""
+        for name, value in make_config(None, env=dict(values)).env.items():
+            dict_set(self._base, name, value)
+
+    def observe(self, observer: Observer | None) -> None:
+        """Attach a step observer, or detach it with ``None``."""
+        self.interpreter.observer = observer
+
+    @property
+    def calls(self) -> tuple[LoggedCall, ...]:
+        """Model calls made so far."""
+        return self.interpreter.calls.all()
+
+    def drain(self) -> None:
+        """Wait for scheduled model calls; raise the first failure."""
+        self.interpreter.engine.drain()
+
+    def close(self) -> None:
+        """Release engines, adapters and executors. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        self.interpreter.close()
+        self.interpreter.forget_units()
+
+    async def aclose(self) -> None:
+        """:meth:`close` without blocking the running event loop."""
+        await asyncio.to_thread(self.close)
+
+    def __enter__(self) -> KediRuntime:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def compile_program(
+    program: Program,
+    *,
+    executor: Executor | None = None,
+    engine: ExecutionEngine | str | None = None,
+    runtime_globals: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
+    args_name: str = "args",
+    show: Callable[[str], None] | None = None,
+    **config: Any,
+) -> KediRuntime:
+    """Compile a parsed program.
+
+    ``config`` are the configuration keywords of :func:`kedi.interactive`
+    (``model``, ``adapter``, ``env``, ``parallel`` …), overlaid on the active
+    configuration. ``runtime_globals`` are host values, ``arguments`` the
+    program's ``args``. Raises :class:`kedi.errors.KediCompileError` and
+    :class:`kedi.errors.KediParseError`.
+    """
+    merged = make_config(current_config(), **config)
+    env = {**merged.env, **make_config(None, env=dict(runtime_globals or {})).env}
+    path = program.source.path
+    directory = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
+    unit = Unit(program.source, "program", directory)
+    interpreter = Interpreter(
+        config=merged,
+        adapters=AdapterPool(),
+        engine=engine_for(merged, engine),
+        executor=executor,
+        show=show,
+        args_name=args_name,
+    )
+    base = base_scope(env, arguments or {}, args_name)
+    return KediRuntime(program, interpreter, base, unit)

@@ -1,0 +1,126 @@
+"""``~Name(fields)``: pydantic models defined by a program."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ForwardRef, cast
+
+from kedi.errors import KediTypeExecutionError
+from kedi.runtime.compiler import Compiler, Step, bind
+from kedi.runtime.frames import RunFrame, Site
+from kedi.runtime.python import Run, python_runner
+from kedi.runtime.scopes import Scope
+from kedi.runtime.types import STR, TypeSource
+from kedi.syntax import ast as syntax
+from kedi.syntax.ast import Stmt
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+@lru_cache(maxsize=1)
+def model_base() -> type[BaseModel]:
+    """The base class of all Kedi types. Imports pydantic, so on demand."""
+    from kedi.runtime.modelbase import KediModel
+
+    return KediModel
+
+
+def is_kedi_type(value: Any) -> bool:
+    """Whether a value is a class that a program defined with ``~``."""
+    return isinstance(value, type) and "__kedi_site__" in value.__dict__
+
+
+def compile_type(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
+    """``~Name(fields)``: the step that defines it."""
+    node = stmt.node
+    assert isinstance(node, syntax.TypeDef)
+    interpreter = compiler.interpreter
+    name = node.name.text
+    site = compiler.site(stmt, line, "definition", f"~{name}")
+    fields: list[tuple[str, TypeSource | None, Run | None]] = []
+    for item in node.fields:
+        where = site.at(item, "type expression", item.name.text)
+        source = TypeSource(where.at(item.type), item.type) if item.type is not None else None
+        default = (
+            python_runner(interpreter, where.at(item.default), item.default)
+            if item.default is not None
+            else None
+        )
+        fields.append((item.name.text, source, default))
+
+    def define(frame: RunFrame, scope: Scope) -> None:
+        own = {name: ForwardRef(name)}
+        definitions: dict[str, tuple[Any, Any]] = {}
+        for field, source, default in fields:
+            contract = source.resolve(frame, scope, own) if source is not None else STR
+            value = default(frame, scope) if default is not None else ...
+            definitions[field] = (contract.type, value)
+        bind(frame, scope, name, _build(name, definitions, site), None)
+
+    return site, define
+
+
+def _build(name: str, fields: dict[str, tuple[Any, Any]], site: Site) -> type[BaseModel]:
+    import warnings
+
+    from pydantic import Field, PydanticUserError, create_model
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    definitions: dict[str, Any] = {}
+    for field, (kind, default) in fields.items():
+        described = _description(kind)
+        options: dict[str, Any] = {"description": described} if described else {}
+        definitions[field] = (kind, Field(default, **options)) if default is not ... else (
+            kind,
+            Field(**options),
+        )
+    base = model_base()
+    try:
+        with warnings.catch_warnings():
+            # A field may shadow an attribute of BaseModel (``copy``, ``json``): the program wins.
+            warnings.simplefilter("ignore", UserWarning)
+            model = cast(
+                "type[BaseModel]",
+                create_model(
+                    name,
+                    __base__=base,
+                    __module__=site.unit.name,
+                    **definitions,
+                ),
+            )
+            if not model.__pydantic_complete__:
+                model.model_rebuild(_types_namespace={name: model}, raise_errors=True)
+    except (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError) as error:
+        reason = str(error).splitlines()[0]
+        raise KediTypeExecutionError(
+            f"type `{name}` cannot be built: {reason}",
+            hint="fields need names that do not start with `_` and types pydantic knows",
+        ) from None
+    model.__kedi_site__ = site  # pyright: ignore[reportAttributeAccessIssue]
+    _check_defaults(name, model, fields)
+    return model
+
+
+def _check_defaults(
+    name: str, model: type[BaseModel], fields: dict[str, tuple[Any, Any]]
+) -> None:
+    from kedi.agents.validation import TypeMismatch, check_native
+    from kedi.runtime.types import mismatch
+
+    for field, (kind, default) in fields.items():
+        if default is ... or isinstance(kind, ForwardRef):
+            continue
+        try:
+            check_native(default, model.__annotations__.get(field, kind))
+        except TypeMismatch as error:
+            raise mismatch(error, f"{name}.{field}", default) from None
+        except TypeError:
+            continue  # a type that refers to the model itself: checked on construction
+
+
+def _description(kind: Any) -> str | None:
+    for item in getattr(kind, "__metadata__", ()):
+        if isinstance(item, str):
+            return item
+    return None

@@ -1,0 +1,250 @@
+"""Interactive sessions: fragments executed one by one against one persistent state."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from kedi.agents.select import AdapterPool
+from kedi.errors import KediParseError, SessionStateError
+from kedi.runtime.calls import LoggedCall
+from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.frames import Unit
+from kedi.runtime.imports import check_program
+from kedi.runtime.interpreter import Interpreter
+from kedi.runtime.program import base_scope
+from kedi.runtime.scopes import new_scope
+from kedi.session.config import resolve_config
+from kedi.source import SourceFile
+
+if TYPE_CHECKING:
+    from kedi.runtime.hooks import Observer
+    from kedi.session.completion import Completion
+    from kedi.session.inspect import BindingView
+    from kedi.syntax.ast import ParseResult
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One executed fragment: its number from 1, its name, its source, and how it went."""
+
+    number: int
+    name: str
+    source: str
+    state: Literal["running", "done", "failed"]
+
+
+class InteractiveSession:
+    """A live Kedi session: values, procedures, types and imports persist between fragments.
+
+    Create it with :func:`kedi.interactive`. It belongs to one caller at a time:
+    concurrent, re-entrant and late calls raise :class:`kedi.errors.SessionStateError`
+    at once and leave it as it was. Use it as a context manager, or call :meth:`close`.
+    """
+
+    def __init__(self, **config: Any) -> None:
+        self.config = resolve_config(**config)
+        agents = self.config.agents
+        self._interpreter = Interpreter(
+            config=agents,
+            adapters=AdapterPool(),
+            engine=self.config.engine,
+            executor=self.config.executor,
+        )
+        self._interpreter.handle = self
+        self._base = base_scope(agents.env, {}, self._interpreter.args_name)
+        self._scope = new_scope(self._base, "session")
+        self._interpreter.base = self._base
+        self._fragments: list[Fragment] = []
+        self._names: set[str] = set()
+        self._evaluations = 0
+        self._lock = threading.Lock()
+        self._activity = ""
+        self._closed = False
+
+    # ── executing ────────────────────────────────────────────────────────────
+
+    def execute(self, source: str, *, source_name: str | os.PathLike[str] | None = None) -> Any:
+        """Run one complete fragment, exactly once, against everything before it.
+
+        Gives the object of a native top-level return (``= `value```), the text of
+        a rendered one (``= <value>``), ``None`` without a return.
+
+        ``source_name`` names the fragment in errors; a path is also the base of
+        relative imports. It must be new in this session (``ValueError``).
+
+        Raises :class:`kedi.errors.KediParseError` or
+        :class:`kedi.errors.KediCompileError` before anything runs, leaving the session as
+        it was, and :class:`kedi.errors.KediExecutionError` for a failure while
+        running: what was committed before it stays, nothing is retried.
+        """
+        if not isinstance(source, str):
+            raise TypeError(f"a fragment is text, not {type(source).__name__}")
+        with self._exclusive("executing a fragment"):
+            name = self._new_name(source_name)
+            unit = self._unit(source, name, named=source_name is not None)
+            body = self._compile(unit)
+            number = len(self._fragments) + 1
+            self._names.add(name)
+            self._fragments.append(Fragment(number, name, source, "running"))
+            self._interpreter.add_unit(unit)
+            state: Literal["done", "failed"] = "failed"
+            try:
+                value = self._interpreter.run(unit, body, self._scope)
+                state = "done"
+            finally:
+                self._fragments[number - 1] = Fragment(number, name, source, state)
+            return value
+
+    def evaluate(self, expression: str) -> Any:
+        """The value of what a return accepts, such as ``<name>`` or a backtick expression.
+
+        Not a fragment: it is not numbered or listed. It may still call procedures
+        and models, whose effects stay.
+        """
+        if not isinstance(expression, str):
+            raise TypeError(f"an expression is text, not {type(expression).__name__}")
+        with self._exclusive("evaluating an expression"):
+            self._evaluations += 1
+            name = f"<expression:{self._evaluations}>"
+            text = expression.strip()
+            unit = self._unit(text if text.startswith("=") else f"= {text}", name, named=False)
+            body = self._compile(unit)
+            self._interpreter.add_unit(unit)
+            try:
+                return self._interpreter.run(unit, body, self._scope)
+            finally:
+                self._interpreter.forget_unit(unit)
+
+    def check(self, source: str) -> ParseResult:
+        """Whether ``source`` is a complete fragment, needs more input, or is invalid. Runs nothing.
+
+        Names and types are checked too when it is complete; the diagnostics say what is wrong.
+        """
+        from kedi.session.checking import check_fragment
+
+        return check_fragment(self._interpreter, self._scope, self._unit, source)
+
+    def _compile(self, unit: Unit) -> Step:
+        from kedi.syntax import parse
+
+        result = parse(
+            unit.source.text, unit.name, path=unit.source.path, mode="fragment"
+        )
+        if result.status != "complete":
+            raise KediParseError(result.diagnostics)
+        check_program(self._interpreter, result.program, self._scope, unit)
+        return Compiler(self._interpreter, unit).program(result.program)
+
+    def _new_name(self, source_name: str | os.PathLike[str] | None) -> str:
+        if source_name is not None:
+            name = os.fspath(source_name)
+            if not isinstance(name, str):
+                raise TypeError("source_name must be text or a path of text")
+            if not name.strip() or "\0" in name or "\n" in name:
+                raise ValueError(f"source_name {name!r} cannot name a fragment")
+            if name in self._names:
+                raise ValueError(
+                    f"source_name {name!r} already names a fragment of this session"
+                )
+            return name
+        number = len(self._fragments) + 1
+        while f"<interactive:{number}>" in self._names:
+            number += 1
+        return f"<interactive:{number}>"
+
+    def _unit(self, source: str, name: str, *, named: bool) -> Unit:
+        directory = self.config.cwd
+        path: str | None = None
+        if named and not (name.startswith("<") and name.endswith(">")):
+            file = self.config.cwd / name
+            if file.parent.is_dir():
+                directory = file.parent
+            if file.is_file():
+                path = str(file)
+        return Unit(SourceFile(name, source, path), "fragment", str(directory))
+
+    # ── reading ──────────────────────────────────────────────────────────────
+
+    def bindings(self) -> list[BindingView]:
+        """The session's own names with kind, declared type and value; nothing is run."""
+        from kedi.session.inspect import view_scope
+
+        return view_scope(self._scope)
+
+    def complete(self, text: str, cursor: int | None = None) -> list[Completion]:
+        """Completions for ``text`` at the offset ``cursor`` (its end by default), best first."""
+        from kedi.session.completion import complete
+
+        return complete(
+            self._interpreter, self._scope, text, len(text) if cursor is None else cursor
+        )
+
+    @property
+    def fragments(self) -> tuple[Fragment, ...]:
+        """Executed fragments in order, failed ones included."""
+        return tuple(self._fragments)
+
+    @property
+    def calls(self) -> tuple[LoggedCall, ...]:
+        """Model calls of this session, oldest first."""
+        return self._interpreter.calls.all()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session is closed."""
+        return self._closed
+
+    def observe(self, observer: Observer | None) -> None:
+        """Attach a step observer (or detach with ``None``); takes effect at the next statement."""
+        self._interpreter.observer = observer
+
+    # ── life cycle ───────────────────────────────────────────────────────────
+
+    def close(self) -> None:
+        """End the session and release executors, engines and adapters. Idempotent.
+
+        Raises :class:`kedi.errors.SessionStateError` while a fragment runs.
+        """
+        if self._closed:
+            return
+        with self._exclusive("closing"):
+            self._closed = True
+            try:
+                self._interpreter.close()
+            finally:
+                self._interpreter.forget_units()
+
+    @contextmanager
+    def _exclusive(self, activity: str) -> Iterator[None]:
+        if self._closed:
+            raise SessionStateError("the session is closed")
+        if not self._lock.acquire(blocking=False):
+            raise SessionStateError(
+                f"the session is busy {self._activity or 'executing a fragment'}: "
+                "one call at a time, and none from within a fragment"
+            )
+        try:
+            if self._closed:
+                raise SessionStateError("the session is closed")
+            self._activity = activity
+            yield
+        finally:
+            self._activity = ""
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        if self._closed:
+            raise SessionStateError("the session is closed")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else self._activity or "idle"
+        return f"<InteractiveSession {state}, {len(self._fragments)} fragments>"
