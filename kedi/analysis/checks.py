@@ -348,13 +348,6 @@ class Checker:
     def on_assign(self, stmt: Stmt, node: Assign) -> None:
         self.value(stmt, node.value)
         name = node.target.text
-        if name == "args":
-            self.report.add(
-                "reserved-name",
-                "`args` holds the program's arguments and cannot be assigned",
-                Place(stmt, node.target, self.base),
-            )
-            return
         scope: Scope | None = self.scope
         late = False
         while scope is not None:

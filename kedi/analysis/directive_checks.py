@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kedi.analysis.directive_values import (
-    BLOCK_RULES,
     CAPABILITIES,
     FRAMEWORKS,
     HARNESSES,
-    HOOK_EVENTS,
     SINGLETONS,
-    WORD_RULES,
+    directive_rule,
     one_of,
+    python_setting,
+    setting_rule,
 )
 from kedi.analysis.names import suggestion
 from kedi.analysis.report import Place
@@ -57,6 +57,7 @@ def check_directive(checker: Checker, stmt: Stmt, node: Directive) -> None:
     if name == "requires":
         _requires(checker, stmt, node)
         return
+    checker.type(stmt, node.type)
     if node.value is not None:
         if node.value.kind in ("text", "call"):
             checker.parts(stmt, node.value.parts)
@@ -66,8 +67,8 @@ def check_directive(checker: Checker, stmt: Stmt, node: Directive) -> None:
             _approval(checker, place, text)
         elif name == "subagent":
             _subagent(checker, place, name_of(node.value), text)
-        elif text is not None and name in WORD_RULES:
-            _rule(checker, place, f"> {name}:", text, WORD_RULES[name](text))
+        elif text is not None and (rule := directive_rule(name)) is not None:
+            _rule(checker, place, f"> {name}:", text, rule(text))
         elif text == "" and name in ("model", "system"):
             checker.report.add("missing-value", f"`> {name}:` needs a value", place)
     if stmt.body:
@@ -211,30 +212,28 @@ def _requires(checker: Checker, stmt: Stmt, node: Directive) -> None:
 
 
 def _settings(checker: Checker, stmt: Stmt, name: str) -> None:
-    rules = BLOCK_RULES.get(name, {})
-    first: dict[str, Place] = {}
     texts: dict[str, str | None] = {}
     for inner in stmt.body:
         node = inner.node
         if not isinstance(node, Setting):
             continue
         key = node.name.text
-        checker.duplicate(first, key, Place(inner, node.name, checker.base), f"`{key}`")
+        texts[key] = plain_text(node.value)
         if node.value is None:
             continue
         place = Place(inner, node.value, checker.base)
-        text = texts[key] = plain_text(node.value)
+        text = texts[key]
         if text is None:
             checker.value(inner, node.value)
-        elif name == "hooks" and key in HOOK_EVENTS:
+        elif python_setting(name, key):
             checker.report.add(
                 "bad-value", f"a handler of `{key}` is Python", place, "put it in backticks"
             )
-        elif key in rules:
-            _rule(checker, place, f"{key}:", text, rules[key](text))
+        elif (rule := setting_rule(name, key)) is not None:
+            _rule(checker, place, f"{key}:", text, rule(text))
     if name == "mcp":
         _mcp(checker, stmt, texts)
-    elif name == "history" and first and "enabled" not in first:
+    elif name == "history" and texts and "enabled" not in texts:
         checker.report.add(
             "missing-value",
             "a `> history:` block says whether it is enabled",

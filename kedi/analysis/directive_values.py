@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
+
+from kedi.syntax.directives import DIRECTIVES, ValueKind
 
 Rule = Callable[[str], str | None]
 
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 FRAMEWORKS = ("pydantic", "dspy", "langchain", "local", "scripted", "cassette")
 HARNESSES = ("claude", "codex", "acp")
 CAPABILITIES = (
@@ -93,11 +95,6 @@ def _bounds(low: float | None, high: float | None) -> str:
     return "" if high is None else f" of at most {high:g}"
 
 
-def boolean(text: str) -> str | None:
-    """``true`` or ``false``."""
-    return None if text in ("true", "false", "True", "False") else "`true` or `false`"
-
-
 def byte_size(text: str) -> str | None:
     """A number of bytes with its unit."""
     return (
@@ -125,84 +122,74 @@ def optional(rule: Rule) -> Rule:
     return either
 
 
-SWITCH = words("enabled", "disabled")
-
-WORD_RULES: dict[str, Rule] = {
-    "effort": words(*EFFORTS),
-    "history": SWITCH,
-    "hooks": SWITCH,
-    "skills": SWITCH,
-    "codemode": SWITCH,
-    "artifacts": SWITCH,
-    "workflow": words("delegate", "dynamic"),
-    "max_agents": integer(1),
-}
-"""``> name: value`` with a plain value."""
+FLAG = words("enabled", "disabled", "true", "false")
 
 _POSITIVE = integer(1)
-
-BLOCK_RULES: dict[str, dict[str, Rule]] = {
-    "settings": {
-        "temperature": number(0),
-        "max_tokens": _POSITIVE,
-        "top_p": number(0, 1),
-        "top_k": integer(0),
-        "seed": optional(integer()),
-        "timeout": optional(number(0)),
-        "parallel_tool_calls": boolean,
-        "presence_penalty": number(),
-        "frequency_penalty": number(),
-        "num_retries": integer(0),
-        "max_turns": _POSITIVE,
-        "max_budget_usd": number(0),
-    },
-    "history": {
-        "enabled": boolean,
-        "compaction_mode": words("native", "disabled"),
-        "compaction_threshold": _POSITIVE,
-    },
-    "artifacts": {
-        "enabled": boolean,
-        "query_artifacts": SWITCH,
-        "store": words("memory", "file"),
-        "threshold": byte_size,
-        "ttl": duration,
-        "idle_ttl": optional(duration),
-        "preview_chars": _POSITIVE,
-        "read_max_chars": _POSITIVE,
-        "session_quota": byte_size,
-        "max_artifacts": _POSITIVE,
-        "cleanup_interval": duration,
-    },
-    "skills": {"enabled": boolean},
-    "codemode": {
-        "enabled": boolean,
-        "default_search_limit": _POSITIVE,
-        "max_search_limit": _POSITIVE,
-        "max_hydrated_tools": _POSITIVE,
-        "max_discovery_result_bytes": _POSITIVE,
-        "max_code_chars": _POSITIVE,
-        "max_nested_calls": _POSITIVE,
-        "max_concurrent_calls": _POSITIVE,
-        "max_tool_result_bytes": _POSITIVE,
-        "max_total_tool_result_bytes": _POSITIVE,
-        "max_print_bytes": _POSITIVE,
-        "request_timeout": number(0),
-    },
-    "mcp": {"transport": words("stdio", "sse", "http", "streamable-http")},
-    "tool": {
-        "risk": words("read_only", "mutating", "sensitive"),
-        "retries": integer(0),
-    },
+_SHARPER: dict[tuple[str, str], Rule] = {
+    ("", "max_agents"): _POSITIVE,
+    ("settings", "temperature"): number(0),
+    ("settings", "max_tokens"): _POSITIVE,
+    ("settings", "max_completion_tokens"): _POSITIVE,
+    ("settings", "top_p"): number(0, 1),
+    ("settings", "min_p"): number(0, 1),
+    ("settings", "seed"): optional(integer()),
+    ("settings", "timeout"): optional(number(0)),
+    ("settings", "n"): _POSITIVE,
+    ("settings", "max_turns"): _POSITIVE,
+    ("settings", "max_budget_usd"): number(0),
+    ("history", "compaction_threshold"): _POSITIVE,
+    ("artifacts", "store"): words("memory", "file"),
+    ("artifacts", "idle_ttl"): optional(duration),
+    ("artifacts", "preview_chars"): _POSITIVE,
+    ("artifacts", "read_max_chars"): _POSITIVE,
+    ("artifacts", "max_artifacts"): _POSITIVE,
+    ("codemode", "request_timeout"): number(0),
 }
-"""Plain values of the settings in directive blocks; a setting that is missing here takes any."""
+"""Bounds and words that the kinds of the directive table leave open, by block and setting."""
 
-HOOK_EVENTS = (
-    "user_prompt_submit",
-    "pre_tool_use",
-    "post_tool_use",
-    "post_tool_use_failure",
-)
+_KINDS: dict[ValueKind, Rule] = {
+    "flag": FLAG,
+    "count": integer(0),
+    "number": number(),
+    "bytes": byte_size,
+    "duration": duration,
+}
+
+PYTHON_ONLY = frozenset({"hooks"})
+"""Blocks whose ``python`` values cannot also be written as plain text."""
+
+
+def _rule(owner: str, name: str, kind: ValueKind, allowed: tuple[str, ...]) -> Rule | None:
+    sharper = _SHARPER.get((owner, name))
+    if sharper is not None:
+        return sharper
+    return words(*allowed) if kind == "word" else _KINDS.get(kind)
+
+
+@cache
+def directive_rule(name: str) -> Rule | None:
+    """What the plain value of ``> name: value`` must be, if that is fixed."""
+    spec = DIRECTIVES.get(name)
+    return _rule("", name, spec.value, spec.words) if spec is not None else None
+
+
+@cache
+def setting_rule(owner: str, name: str) -> Rule | None:
+    """What the plain value of a setting in the block of ``> owner:`` must be, if that is fixed."""
+    spec = DIRECTIVES.get(owner)
+    for item in spec.fields if spec is not None else ():
+        if item.name == name:
+            return _rule(owner, name, item.kind, item.words)
+    return None
+
+
+@cache
+def python_setting(owner: str, name: str) -> bool:
+    """Whether a setting must be written in backticks."""
+    spec = DIRECTIVES.get(owner)
+    fields = spec.fields if spec is not None and owner in PYTHON_ONLY else ()
+    return any(item.name == name and item.kind == "python" for item in fields)
+
 
 SINGLETONS = (
     "adapter",

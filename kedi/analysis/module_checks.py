@@ -36,10 +36,8 @@ def check_import(checker: Checker, stmt: Stmt, node: Import) -> None:
     checker.imports[path] = exports
     if not node.selective:
         return
-    first: dict[str, Place] = {}
     for item in checker.name_line_items(stmt):
         name = item.text
-        checker.duplicate(first, name, item.place, f"`{name}`")
         if exports is None or not exports.complete or name in exports.names:
             continue
         if name in exports.private:

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kedi.analysis.names import suggestion
 from kedi.analysis.report import Place, Reporter
 from kedi.analysis.requirements import is_version, requirement_problem
 from kedi.diagnostics import Diagnostic
@@ -20,7 +19,6 @@ from kedi.syntax.ast import (
     NameLine,
     Package,
     Program,
-    Prose,
     Setting,
     Stmt,
     Text,
@@ -29,7 +27,7 @@ from kedi.syntax.ast import (
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _PYTHON = re.compile(r"python@(\d+)\.(\d+)(?:-(\d+)\.(\d+))?")
-_FIELDS = ("author", "contact", "version", "source", "python", "license", "python_dependencies")
+_WORDS = ("author", "contact", "license", "description")
 _MAX_NUMBER = 5
 
 
@@ -61,6 +59,7 @@ class PackageManifest:
     author: str | None = None
     contact: str | None = None
     license: str | None = None
+    description: str | None = None
 
 
 def read_manifest(path: Path) -> tuple[PackageManifest | None, tuple[Diagnostic, ...]]:
@@ -93,7 +92,7 @@ def read_source(path: Path) -> str | None:
 def check_manifest(
     program: Program, directory: Path | None = None
 ) -> tuple[PackageManifest | None, tuple[Diagnostic, ...]]:
-    """The manifest of a parsed ``package.kedi``; with ``directory``, its source tree is looked at."""
+    """The manifest of a parsed ``package.kedi``; ``directory`` is where its source tree is."""
     checker = _ManifestChecker(program, directory)
     manifest = checker.run()
     found = tuple(checker.report.sorted())
@@ -159,37 +158,18 @@ class _ManifestChecker:
             )
         values: dict[str, tuple[str, Place]] = {}
         dependencies: tuple[str, ...] = ()
-        first: dict[str, Place] = {}
         for inner in stmt.body:
             item = inner.node
             if not isinstance(item, Setting):
                 continue
             key = item.name.text
-            place = Place(inner, item.name, self.base)
-            if key not in _FIELDS:
-                self.report.add(
-                    "unknown-field",
-                    f"a package has no field `{key}`",
-                    place,
-                    suggestion(key, _FIELDS) or f"fields are {', '.join(_FIELDS)}",
-                )
-            elif key in first:
-                self.report.add(
-                    "duplicate",
-                    f"`{key}` stands here a second time",
-                    place,
-                    "remove one of the two",
-                    related=self.report.related(first[key], "first here"),
-                )
-            elif key == "python_dependencies":
-                first[key] = place
+            if key == "python_dependencies":
                 dependencies = self.dependencies(inner, item)
             else:
-                first[key] = place
                 text = self.text(inner, item)
                 if text is not None:
                     values[key] = (text, Place(inner, item.value or item.name, self.base))
-        if "source" not in first:
+        if not any(_is_source(inner) for inner in stmt.body):
             self.report.add(
                 "missing-field",
                 "a package needs a `source` directory",
@@ -213,7 +193,7 @@ class _ManifestChecker:
         source = self.source(*values["source"]) if "source" in values else None
         if source is None:
             return None
-        plain = {key: values[key][0] for key in ("author", "contact", "license") if key in values}
+        plain = {key: values[key][0] for key in _WORDS if key in values}
         return PackageManifest(
             name,
             source,
@@ -223,6 +203,7 @@ class _ManifestChecker:
             plain.get("author"),
             plain.get("contact"),
             plain.get("license"),
+            plain.get("description"),
         )
 
     def text(self, stmt: Stmt, item: Setting) -> str | None:
@@ -334,19 +315,10 @@ class _ManifestChecker:
             node = inner.node
             if isinstance(node, NameLine):
                 yield node.name.text, place
-            elif isinstance(node, Prose):
-                yield from self.prose(inner, node)
-            elif not isinstance(node, Broken):
-                yield inner.text.strip(), place
 
-    def prose(self, inner: Stmt, node: Prose) -> Iterator[tuple[str, Place]]:
-        text = "".join(part.text for part in node.parts if isinstance(part, Text))
-        if len(text.splitlines()) == 1 or not all(isinstance(p, Text) for p in node.parts):
-            yield text.strip(), Place(inner, node, self.base)
-            return
-        for line in text.splitlines():
-            if line.strip():
-                yield line.strip(), Place(inner, node, self.base)
+
+def _is_source(stmt: Stmt) -> bool:
+    return isinstance(stmt.node, Setting) and stmt.node.name.text == "source"
 
 
 def _plain(value: Value | None) -> str | None:

@@ -41,12 +41,17 @@ class PyName:
 
 @dataclass(frozen=True, slots=True)
 class PyUse:
-    """What a piece of embedded Python reads and binds at the level of its globals."""
+    """What a piece of embedded Python reads and binds at the level of its globals.
+
+    ``calls`` maps the ``id`` of an occurrence's node to the call it is the
+    function of.
+    """
 
     occurrences: tuple[PyName, ...]
     reads: frozenset[str]
     writes: frozenset[str]
     open: bool
+    calls: dict[int, ast.Call]
 
 
 def bound_names(tree: ast.AST | None) -> Bound:
@@ -141,7 +146,7 @@ class _PyScope:
         return False
 
 
-_EMPTY_USE = PyUse((), frozenset(), frozenset(), False)
+_EMPTY_USE = PyUse((), frozenset(), frozenset(), False, {})
 
 
 def uses(tree: ast.AST | None) -> PyUse:
@@ -157,6 +162,7 @@ def uses(tree: ast.AST | None) -> PyUse:
 
 def _uses(tree: ast.AST) -> PyUse:
     found: list[PyName] = []
+    calls: dict[int, ast.Call] = {}
     is_open = False
     stack: list[tuple[ast.AST, _PyScope | None]] = [(tree, None)]
 
@@ -207,6 +213,8 @@ def _uses(tree: ast.AST) -> PyUse:
             note(node.target.id, node.target, scope, False)
             push([node.value, node.target], scope)
         else:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                calls[id(node.func)] = node
             if isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
                 note(node.name, node, scope, True)
             elif isinstance(node, ast.MatchMapping) and node.rest:
@@ -214,7 +222,7 @@ def _uses(tree: ast.AST) -> PyUse:
             push(ast.iter_child_nodes(node), scope)
     reads = frozenset(item.name for item in found if not item.write)
     writes = frozenset(item.name for item in found if item.write)
-    return PyUse(tuple(found), reads, writes, is_open)
+    return PyUse(tuple(found), reads, writes, is_open, calls)
 
 
 def _function_scope(
