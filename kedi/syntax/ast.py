@@ -288,11 +288,12 @@ class Directive(Statement):
     The block (in :attr:`Stmt.body`) holds :class:`Setting` lines (``settings``,
     ``history``, ``artifacts``, ``skills``, ``mcp``, ``hooks``, ``tool``,
     ``codemode``, ``agent`` …), :class:`NameLine` (``use``, ``requires``) or
-    :class:`Prose` (``system``).
+    :class:`Prose` (``system``). ``> output:`` gives a ``type`` instead of a value.
     """
 
     name: Name
     value: Value | None
+    type: TypeExpr | None = None
 
 
 @dataclass(slots=True)
@@ -419,7 +420,9 @@ def span_of(source_name: str, stmt: Stmt, node: Node, base_line: int) -> Span:
     """Absolute span of ``node`` within ``stmt``; ``base_line`` is the chunk's 0-based line."""
     line, column = stmt.locate(node.start)
     end_line, end_column = stmt.locate(node.end)
-    return Span(source_name, base_line + line + 1, column + 1, base_line + end_line + 1, end_column + 1)
+    return Span(
+        source_name, base_line + line + 1, column + 1, base_line + end_line + 1, end_column + 1
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -427,24 +430,36 @@ class Chunk:
     """A top-level statement with its block, the blank and comment lines before it, and findings.
 
     Spans in ``diagnostics`` are relative to the chunk (line 1 is its first).
-    ``stmt`` is ``None`` for trailing blank or comment lines.
+    ``stmt`` is ``None`` for trailing blank or comment lines. ``open`` is true
+    when all that is wrong with the chunk is that the text ends too early.
+    ``reach`` is how much text from the chunk's start decided where it ends,
+    0 when that is no more than the chunk and the first line of the next.
     """
 
     text: str
     line_count: int
     stmt: Stmt | None
     diagnostics: tuple[Diagnostic, ...] = ()
+    open: bool = False
+    reach: int = 0
 
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A parsed source: chunks and, parallel to them, their absolute lines and offsets (0-based)."""
+    """A parsed source: chunks and, parallel to them, their absolute lines and offsets (0-based).
+
+    ``source.text`` is the text as parsed: without a byte order mark, and every
+    line end one ``\\n``; all offsets count in it. ``flagged`` lists the chunks
+    with diagnostics and ``far`` those with a ``reach``, by index.
+    """
 
     source: SourceFile
     chunks: list[Chunk]
     lines: list[int]
     offsets: list[int]
     mode: Literal["file", "fragment"] = "file"
+    flagged: tuple[int, ...] = ()
+    far: tuple[int, ...] = ()
 
     def top_level(self) -> Iterator[tuple[Stmt, int]]:
         """Top-level statements with the 0-based absolute line of their chunk."""
