@@ -161,7 +161,16 @@ class KediParseError(_DiagnosticError, SyntaxError):
         self.end_offset = first.span.end_column
         self.text = first.source_line
 
-    _state = ("diagnostics", "msg", "filename", "lineno", "offset", "end_lineno", "end_offset", "text")
+    _state = (
+        "diagnostics",
+        "msg",
+        "filename",
+        "lineno",
+        "offset",
+        "end_lineno",
+        "end_offset",
+        "text",
+    )
 
 
 class KediCompileError(_DiagnosticError):
@@ -224,6 +233,14 @@ _SHOWN_ENDS = 12
 
 def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
     out: list[str] = []
+    # A call and the statement in it that failed stand on one line: the exact one tells more.
+    frames = [
+        frame
+        for frame, inner in zip(frames, [*frames[1:], None], strict=True)
+        if inner is None
+        or inner.kind in ("program", "procedure")
+        or inner.span[:2] != frame.span[:2]
+    ]
     hidden = len(frames) - 2 * _SHOWN_ENDS
     for index, frame in enumerate(frames):
         if hidden > 0 and _SHOWN_ENDS <= index < len(frames) - _SHOWN_ENDS:
@@ -233,7 +250,8 @@ def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
         span = frame.span
         place = f"{span.source_name}, line {span.line}"
         where = f" in {frame.procedure}" if frame.procedure else ""
-        what = frame.kind if frame.label in ("", frame.kind) else f"{frame.kind} {frame.label}"
+        known = ("", frame.kind, frame.procedure, span.source_name)
+        what = frame.kind if frame.label in known else f"{frame.kind} {frame.label}"
         out.append(f"  {paint(place, '36', use_color)}{where} ({what})")
         if frame.source_line.strip():
             end = span.end_column if span.end_line == span.line else len(frame.source_line) + 1

@@ -46,9 +46,7 @@ class Compiler:
         """The whole source as one block. Raises :class:`KediParseError` for bad Python."""
         block = self.siblings(list(program.top_level()))
         if self.diagnostics:
-            raise KediParseError(
-                [item for error in self.diagnostics for item in error.diagnostics]
-            )
+            raise KediParseError([item for error in self.diagnostics for item in error.diagnostics])
         return block
 
     def block(self, body: Sequence[Stmt], base_line: int) -> Step:
@@ -63,9 +61,7 @@ class Compiler:
             stmt, line = stmts[index]
             index += 1
             follower = stmts[index] if index < len(stmts) else None
-            if follower is not None and isinstance(
-                follower[0].node, (syntax.Else, syntax.Map)
-            ):
+            if follower is not None and isinstance(follower[0].node, (syntax.Else, syntax.Map)):
                 index += 1
             else:
                 follower = None

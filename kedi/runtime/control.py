@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kedi.errors import KediTypeExecutionError, LoopIterationLimitError
 from kedi.runtime.compiler import Compiler, Step
@@ -180,8 +180,7 @@ def _iterate(value: Any) -> Iterator[Any]:
             f"`> loop [name]` needs something to iterate over, got {type(value).__name__}",
             hint="give a list, a range, a generator or another iterable",
         )
-    iterable: Iterable[Any] = value
-    return iter(iterable)
+    return iter(cast("Iterable[Any]", value))
 
 
 def _close(iterator: Any) -> None:
@@ -189,5 +188,3 @@ def _close(iterator: Any) -> None:
     # A file is an iterator with ``close`` too; it belongs to who opened it.
     if callable(close) and not hasattr(iterator, "fileno"):
         close()
-
-

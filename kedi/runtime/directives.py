@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kedi.agents.config import AgentConfig, make_config
 from kedi.agents.errors import ConfigurationError
@@ -128,7 +128,9 @@ def change_of(compiler: Compiler, stmt: Stmt, line: int) -> Change:
     if name == "use":
         return _use(compiler, stmt)
     if name == "requires":
-        listed = _names(stmt) or (_plain(node.value).replace(",", " ").split() if node.value else [])
+        listed = _names(stmt) or (
+            _plain(node.value).replace(",", " ").split() if node.value else []
+        )
         return lambda config, frame, scope: replace(
             lexical(config), requires=(*lexical(config).requires, *listed)
         )
@@ -174,7 +176,7 @@ def _merge(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
             return make_config(config, hooks=value)
         case _:
             flag = _FLAGS.get(value, value) if isinstance(value, str) else value
-            if isinstance(flag, Mapping) and flag.get("enabled") is False:
+            if isinstance(flag, dict) and cast("dict[str, Any]", flag).get("enabled") is False:
                 flag = False
             return replace(config, features={**config.features, name: flag})
 
@@ -260,7 +262,11 @@ def scalar(text: str) -> Any:
 
 def _plain(value: syntax.Value) -> str:
     return "".join(
-        part.text if isinstance(part, syntax.Text) else part.code if isinstance(part, syntax.Python) else ""
+        part.text
+        if isinstance(part, syntax.Text)
+        else part.code
+        if isinstance(part, syntax.Python)
+        else ""
         for part in value.parts
     ).strip()
 

@@ -39,9 +39,7 @@ class Observer:
     def scope_closed(self, frame: RunFrame, scope: Scope) -> None:
         """That scope ends, also by an error or a return."""
 
-    def binding_written(
-        self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any
-    ) -> None:
+    def binding_written(self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any) -> None:
         """``name`` of ``scope`` got a value; ``old`` is ``MISSING`` for a new binding."""
 
     def python_entered(self, frame: RunFrame, span: Span, kind: str) -> None:
@@ -112,9 +110,7 @@ class Fanout(Observer):
         for item in self.observers:
             item.scope_closed(frame, scope)
 
-    def binding_written(
-        self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any
-    ) -> None:
+    def binding_written(self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any) -> None:
         for item in self.observers:
             item.binding_written(frame, scope, name, old, new)
 

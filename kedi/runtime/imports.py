@@ -144,4 +144,3 @@ def check_program(
     errors = compile_errors(program, ScopeNames(interpreter, scope, unit))
     if errors:
         raise KediCompileError(errors)
-

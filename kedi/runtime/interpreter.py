@@ -12,7 +12,7 @@ from kedi.runtime.traces import announce, finish, record, will_be_caught
 
 if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
-    from kedi.agents.select import AdapterPool
+    from kedi.agents.pool import AdapterPool
     from kedi.executors import Executor
     from kedi.runtime.calls import CallLog
     from kedi.runtime.compiler import Step

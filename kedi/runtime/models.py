@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kedi.agents.calls import (
     CallObserver,
@@ -130,8 +130,7 @@ def claim_runner(
 
 def _contracts(frame: RunFrame, scope: Scope, fields: Fields) -> dict[str, TypeContract]:
     return {
-        name: source.resolve(frame, scope) if source is not None else STR
-        for name, source in fields
+        name: source.resolve(frame, scope) if source is not None else STR for name, source in fields
     }
 
 
@@ -246,9 +245,7 @@ class _Deferred:
 
     __slots__ = ("parts", "runners")
 
-    def __init__(
-        self, interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]
-    ) -> None:
+    def __init__(self, interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]) -> None:
         self.parts = parts
         self.runners: list[Render] = [text_runner(interpreter, site, [part]) for part in parts]
 
@@ -269,7 +266,7 @@ def pending_of(scope: Scope, name: str) -> KediPromise[Any] | None:
             return None
         if owner.pending is not None and name in owner.pending:
             promise = owner.pending[name]
-            return promise if isinstance(promise, KediPromise) else None
+            return cast("KediPromise[Any]", promise) if isinstance(promise, KediPromise) else None
         owner = owner.parent
     return None
 
@@ -287,7 +284,7 @@ def schedule(
     pieces = deferred.capture(frame, scope)
     waiting = [piece for piece in pieces if isinstance(piece, KediPromise)]
     # Configuration and capabilities are checked here, before anything is started.
-    schema = contracts if kind == "structured" else {}
+    schema: Mapping[str, TypeContract] = contracts if kind == "structured" else {}
     adapter, request = build_request(interpreter, scope, kind, "", schema)
     job_frame = RunFrame(interpreter, frame.unit, frame.procedure, frame.parent, scope)
     job_frame.site = site

@@ -12,7 +12,7 @@ from kedi.errors import KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Site
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import Scope, dict_set, new_scope
+from kedi.runtime.scopes import Contract, Scope, dict_set, new_scope
 from kedi.runtime.traces import INTERNAL_FILE, finish, record
 from kedi.runtime.types import ANY as ANY_CONTRACT
 from kedi.runtime.types import STR, TypeContract, TypeSource
@@ -73,7 +73,7 @@ class ProcedureInfo:
         self.docstring = docstring
         #: Parameter names, which ``:=`` may not assign.
         self.readonly = frozenset(name for name, _ in parameters)
-        self.contracts = {
+        self.contracts: dict[str, Contract] = {
             name: contract for name, contract in parameters if contract is not ANY_CONTRACT
         }
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from kedi.agents.config import AgentConfig, current_config, make_config
-from kedi.agents.select import AdapterPool
+from kedi.agents.pool import AdapterPool
 from kedi.errors import SessionStateError
 from kedi.runtime.calls import LoggedCall
 from kedi.runtime.compiler import Compiler
@@ -73,9 +73,7 @@ class KediRuntime:
     Close it (``close``, ``aclose`` or ``with``) to release engines and adapters.
     """
 
-    def __init__(
-        self, program: Program, interpreter: Interpreter, base: Scope, unit: Unit
-    ) -> None:
+    def __init__(self, program: Program, interpreter: Interpreter, base: Scope, unit: Unit) -> None:
         self.program = program
         self.interpreter = interpreter
         self.scope = new_scope(base, "session")

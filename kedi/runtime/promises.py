@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar, cast
 
 from kedi.errors import KediPromiseLeak
 from kedi.runtime.scopes import MISSING
@@ -118,4 +118,4 @@ class KediPromise(Generic[T]):
 
 def force(value: Any) -> Any:
     """The value of a promise, waiting for it; any other value as it is."""
-    return value.resolve() if isinstance(value, KediPromise) else value
+    return cast("KediPromise[Any]", value).resolve() if isinstance(value, KediPromise) else value

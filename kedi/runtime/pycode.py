@@ -10,7 +10,7 @@ import ast
 import inspect
 from dataclasses import dataclass
 from types import CodeType
-from typing import Literal
+from typing import Any, Literal
 
 from kedi.diagnostics import Diagnostic
 from kedi.errors import KediParseError
@@ -29,7 +29,7 @@ CODE_NAMES: dict[PieceKind, str] = {
     "prelude": "<prelude>",
 }
 _SUSPENDING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
-_START = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+_START: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
 
 @dataclass(slots=True)
@@ -109,9 +109,7 @@ class Piece:
         name = CODE_NAMES[self.kind]
         function = ast.FunctionDef(
             name=name,
-            args=ast.arguments(
-                posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]
-            ),
+            args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
             body=body,
             decorator_list=[],
             **_START,
@@ -151,9 +149,7 @@ class Piece:
             column = from_units(text, (error.offset or 1) - 1, "utf-8") + 1
             end_column = column + 1
             if error.end_lineno == error.lineno and error.end_offset:
-                end_column = max(
-                    end_column, from_units(text, error.end_offset - 1, "utf-8") + 1
-                )
+                end_column = max(end_column, from_units(text, error.end_offset - 1, "utf-8") + 1)
         hint = None
         if "import *" in message:
             hint = "import the names you need, or move the import to the prelude"
@@ -194,14 +190,15 @@ def _walk(body: list[ast.stmt]) -> list[ast.AST]:
 
 
 def _move_columns(body: list[ast.stmt], shift: int, *, every_line: bool) -> None:
-    for item in _walk(body):
+    items: list[Any] = list(_walk(body))
+    for item in items:
         line = getattr(item, "lineno", None)
         if line is None:
             continue
         if every_line or line == 1:
-            item.col_offset += shift  # pyright: ignore[reportAttributeAccessIssue]
+            item.col_offset += shift
         if every_line or getattr(item, "end_lineno", None) == 1:
-            item.end_col_offset += shift  # pyright: ignore[reportAttributeAccessIssue]
+            item.end_col_offset += shift
 
 
 def _all_codes(code: CodeType) -> list[CodeType]:

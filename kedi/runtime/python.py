@@ -199,7 +199,7 @@ class Prelude:
         guarded.append(interpreter.args_name)
         before = [(name, dict_get(scope, name, MISSING)) for name in guarded]
         observer = interpreter.observer
-        known = set(dict.keys(scope)) if observer is not None else set[str]()
+        known = set(scope.keys()) if observer is not None else set[str]()
         span = self.site.span
         if observer is not None:
             observer.python_entered(frame, span, "prelude")

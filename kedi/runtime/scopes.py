@@ -10,7 +10,7 @@ names that are visible.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ class Missing:
 
 MISSING = Missing()
 
-dict_get = dict.get
-dict_set = dict.__setitem__
-dict_del = dict.__delitem__
-dict_has = dict.__contains__
+dict_get: Callable[..., Any] = dict[str, Any].get
+dict_set: Callable[[dict[str, Any], str, Any], None] = dict[str, Any].__setitem__
+dict_del: Callable[[dict[str, Any], str], None] = dict[str, Any].__delitem__
+dict_has: Callable[[dict[str, Any], object], bool] = dict[str, Any].__contains__
 _BUILTINS: dict[str, Any] = builtins.__dict__
 
 
@@ -135,7 +135,7 @@ class Scope(dict[str, Any]):
 
     def own_names(self) -> list[str]:
         """Names bound here in binding order, without Python's own dunder names."""
-        names = [name for name in dict.keys(self) if not _is_dunder(name)]
+        names = [name for name in self.keys() if not _is_dunder(name)]
         if self.pending:
             names += [name for name in self.pending if name not in names]
         return names

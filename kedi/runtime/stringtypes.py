@@ -19,16 +19,15 @@ _EMAIL = re.compile(r"[^@\s<>,;]+@[^@\s<>,;.]+(\.[^@\s<>,;.]+)+")
 
 class _Checked(str):
     __slots__ = ()
-    format: ClassVar[str] = ""
+    json_format: ClassVar[str] = ""
 
     @classmethod
     def problem(cls, text: str) -> str | None:
-        raise NotImplementedError
+        """What is wrong with ``text``, ``None`` when it has the form."""
+        return None
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         def check(text: str) -> str:
             problem = cls.problem(text)
             if problem is not None:
@@ -41,14 +40,14 @@ class _Checked(str):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"type": "string", "format": cls.format}
+        return {"type": "string", "format": cls.json_format}
 
 
 class Email(_Checked):
     """An e-mail address."""
 
     __slots__ = ()
-    format = "email"
+    json_format = "email"
 
     @classmethod
     def problem(cls, text: str) -> str | None:
@@ -61,7 +60,7 @@ class HttpUrl(_Checked):
     """An absolute http or https URL."""
 
     __slots__ = ()
-    format = "uri"
+    json_format = "uri"
 
     @classmethod
     def problem(cls, text: str) -> str | None:
@@ -79,7 +78,7 @@ class FileUrl(_Checked):
     """An absolute file URL."""
 
     __slots__ = ()
-    format = "uri"
+    json_format = "uri"
 
     @classmethod
     def problem(cls, text: str) -> str | None:

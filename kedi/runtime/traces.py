@@ -14,7 +14,7 @@ import linecache
 import os
 from collections.abc import Iterator
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, cast
 
 import kedi
 from kedi.errors import (
@@ -95,7 +95,7 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
     frames = _kedi_frames(trail)
     tail = _python_tail(error.__traceback__)
     embedded = [item for item in tail if item[0].co_filename in units]
-    innermost = embedded[-1] if embedded else None
+    innermost = embedded[-1] if embedded else _caller(error.__traceback__, trail, units)
     if innermost is not None:
         frames.append(_python_frame(innermost, units, frames))
     elif trail.steps and trail.steps[0][2] is not None:
@@ -149,6 +149,24 @@ def _kedi_frames(trail: Trail) -> list[Frame]:
         label = procedure or unit.name
         frames.append(Frame(kind, label, span, procedure, unit.line_text(span.line)))
     return frames
+
+
+def _caller(
+    tb: TracebackType | None, trail: Trail, units: dict[str, Unit]
+) -> tuple[CodeType, int, int] | None:
+    """The embedded code that called into the interpreter, when it failed right there.
+
+    A wrong argument, say, is found by the interpreter but stands in the Python that calls.
+    """
+    last: tuple[CodeType, int, int] | None = None
+    for entry in _entries(tb):
+        if entry[0].co_filename in units:
+            last = entry
+    site = trail.steps[0][2]
+    if last is None or site is None or last[0].co_filename != site.unit.name:
+        return None
+    span = site.span
+    return last if span.line <= last[1] <= span.end_line else None
 
 
 def _site_frame(site: Site, procedure: str | None) -> Frame:
@@ -209,7 +227,9 @@ def _python_frame(
     unit = units[code.co_filename]
     kind = _KINDS.get(code.co_name, "fenced python")
     label = "" if code.co_name in _KINDS else code.co_qualname
-    procedure = frames[-1].procedure if frames and frames[-1].span.source_name == unit.name else None
+    procedure = (
+        frames[-1].procedure if frames and frames[-1].span.source_name == unit.name else None
+    )
     span = _python_span(code, line, offset, unit)
     return Frame(kind, label, span, procedure, unit.line_text(line))
 
@@ -324,7 +344,7 @@ def _matches(names: list[str], error: BaseException, frame: Any) -> bool:
                 value = frame.f_globals[name]
             except KeyError:
                 value = getattr(builtins, name, None)
-        classes = value if isinstance(value, tuple) else (value,)
+        classes = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
         for cls in classes:
             if isinstance(cls, type):
                 found = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ForwardRef, cast
+from typing import TYPE_CHECKING, Any, ForwardRef
 
 from kedi.errors import KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step, bind
@@ -71,24 +71,15 @@ def _build(name: str, fields: dict[str, tuple[Any, Any]], site: Site) -> type[Ba
     for field, (kind, default) in fields.items():
         described = _description(kind)
         options: dict[str, Any] = {"description": described} if described else {}
-        definitions[field] = (kind, Field(default, **options)) if default is not ... else (
-            kind,
-            Field(**options),
+        definitions[field] = (
+            (kind, Field(**options)) if default is ... else (kind, Field(default, **options))
         )
     base = model_base()
     try:
         with warnings.catch_warnings():
             # A field may shadow an attribute of BaseModel (``copy``, ``json``): the program wins.
             warnings.simplefilter("ignore", UserWarning)
-            model = cast(
-                "type[BaseModel]",
-                create_model(
-                    name,
-                    __base__=base,
-                    __module__=site.unit.name,
-                    **definitions,
-                ),
-            )
+            model = create_model(name, __base__=base, __module__=site.unit.name, **definitions)
             if not model.__pydantic_complete__:
                 model.model_rebuild(_types_namespace={name: model}, raise_errors=True)
     except (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError) as error:
@@ -102,9 +93,7 @@ def _build(name: str, fields: dict[str, tuple[Any, Any]], site: Site) -> type[Ba
     return model
 
 
-def _check_defaults(
-    name: str, model: type[BaseModel], fields: dict[str, tuple[Any, Any]]
-) -> None:
+def _check_defaults(name: str, model: type[BaseModel], fields: dict[str, tuple[Any, Any]]) -> None:
     from kedi.agents.validation import TypeMismatch, check_native
     from kedi.runtime.types import mismatch
 

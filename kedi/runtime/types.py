@@ -7,7 +7,7 @@ import types
 import typing
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, ForwardRef
+from typing import TYPE_CHECKING, Any, ForwardRef, cast
 
 from kedi.agents.validation import (
     TypeMismatch,
@@ -51,9 +51,7 @@ class TypeContract:
         self.type = resolved
         self.label = type_label(resolved)
         #: A class whose exact instances are right without a further look.
-        self.exact: type | None = (
-            resolved if resolved in (str, int, float, bool, bytes) else None
-        )
+        self.exact: type | None = resolved if resolved in (str, int, float, bool, bytes) else None
 
     def check(self, value: Any, what: str) -> Any:
         """``value`` itself, or ``KediTypeExecutionError`` naming ``what``."""
@@ -74,7 +72,9 @@ def mismatch(error: TypeMismatch, what: str, value: Any) -> KediTypeExecutionErr
             f"such as `{'True' if error.expected == 'bool' else '5'}`"
         )
     elif error.expected == "str":
-        hint = "without a type the value must be text: declare the type, or render it with `str(...)`"
+        hint = (
+            "without a type the value must be text: declare the type, or render it with `str(...)`"
+        )
     detail = error.detail.replace("\n", "\n  ")
     text = f"`{what}` expects {error.expected}, got {error.actual}"
     if detail:
@@ -127,7 +127,8 @@ def is_type_like(value: Any) -> bool:
     return (
         isinstance(value, (type, types.GenericAlias, types.UnionType, types.ModuleType, ForwardRef))
         or typing.get_origin(value) is not None
-        or getattr(type(value), "__module__", "") in ("typing", "typing_extensions")
+        or getattr(cast("type[Any]", type(value)), "__module__", "")
+        in ("typing", "typing_extensions")
     )
 
 
@@ -172,7 +173,9 @@ class TypeSource:
         """The contract when it does not depend on any scope."""
         return self._constant
 
-    def resolve(self, frame: RunFrame, scope: Scope, extra: dict[str, Any] | None = None) -> TypeContract:
+    def resolve(
+        self, frame: RunFrame, scope: Scope, extra: dict[str, Any] | None = None
+    ) -> TypeContract:
         """The contract in ``scope``; ``extra`` are names that win (a type under construction)."""
         if self._constant is not None:
             return self._constant

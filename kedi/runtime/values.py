@@ -55,9 +55,7 @@ def is_text(value: syntax.Value) -> bool:
     return value.kind == "text"
 
 
-def text_runner(
-    interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]
-) -> Render:
+def text_runner(interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]) -> Render:
     """Rendered text of parts, left to right; fields stand as ``[name]``."""
     if not parts:
         return lambda frame, scope: ""

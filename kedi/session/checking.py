@@ -30,9 +30,7 @@ def check_fragment(
     result = parse(source, unit.name, mode="fragment")
     if result.status != "complete":
         return result
-    diagnostics = tuple(
-        compile_errors(result.program, ScopeNames(interpreter, scope, unit))
-    )
+    diagnostics = tuple(compile_errors(result.program, ScopeNames(interpreter, scope, unit)))
     if not diagnostics:
         try:
             Compiler(interpreter, unit).program(result.program)

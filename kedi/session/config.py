@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,8 +138,8 @@ def _seconds(value: Any) -> float | None:
 
 
 def _usage(value: Any) -> Any:
-    if value is None or isinstance(value, Mapping):
-        return value
+    if value is None:
+        return None
     if isinstance(value, (str, bytes, int, float)):
         raise ConfigurationError(
             "`subagent_usage_limits` must be a mapping or a limits object, "

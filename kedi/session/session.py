@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from kedi.agents.select import AdapterPool
+from kedi.agents.pool import AdapterPool
 from kedi.errors import KediParseError, SessionStateError
 from kedi.runtime.calls import LoggedCall
 from kedi.runtime.compiler import Compiler, Step
@@ -132,9 +132,7 @@ class InteractiveSession:
     def _compile(self, unit: Unit) -> Step:
         from kedi.syntax import parse
 
-        result = parse(
-            unit.source.text, unit.name, path=unit.source.path, mode="fragment"
-        )
+        result = parse(unit.source.text, unit.name, path=unit.source.path, mode="fragment")
         if result.status != "complete":
             raise KediParseError(result.diagnostics)
         check_program(self._interpreter, result.program, self._scope, unit)
@@ -148,9 +146,7 @@ class InteractiveSession:
             if not name.strip() or "\0" in name or "\n" in name:
                 raise ValueError(f"source_name {name!r} cannot name a fragment")
             if name in self._names:
-                raise ValueError(
-                    f"source_name {name!r} already names a fragment of this session"
-                )
+                raise ValueError(f"source_name {name!r} already names a fragment of this session")
             return name
         number = len(self._fragments) + 1
         while f"<interactive:{number}>" in self._names:
@@ -220,7 +216,7 @@ class InteractiveSession:
                 self._interpreter.forget_units()
 
     @contextmanager
-    def _exclusive(self, activity: str) -> Iterator[None]:
+    def _exclusive(self, activity: str) -> Generator[None]:
         if self._closed:
             raise SessionStateError("the session is closed")
         if not self._lock.acquire(blocking=False):
