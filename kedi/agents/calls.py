@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import Any, Literal, NoReturn, cast
 
 from kedi.agents.async_bridge import in_running_loop, run_coroutine
@@ -190,7 +189,7 @@ def check_request(adapter: Any, request: ModelRequest) -> None:
     if names is not None:
         for name in request.settings:
             if name not in names:
-                near = get_close_matches(name, names, 1)
+                near = _close(name, names, 1)
                 listed = ", ".join(sorted(names)) or "none"
                 raise ModelCallError(
                     f"the adapter `{adapter_name(adapter)}` has no setting `{name}`",
@@ -203,7 +202,7 @@ def check_requirements(adapter: Any, requires: tuple[str, ...]) -> None:
     known = capabilities_of(adapter)
     for name in requires:
         if name not in REQUIREMENTS:
-            near = get_close_matches(name, REQUIREMENTS, 1)
+            near = _close(name, REQUIREMENTS, 1)
             raise ModelCallError(
                 f"`> requires:` names the unknown capability `{name}`",
                 hint=f"did you mean `{near[0]}`?"
@@ -212,6 +211,12 @@ def check_requirements(adapter: Any, requires: tuple[str, ...]) -> None:
             )
         if known.get(name) is not True:
             _gap(adapter, f"`{name}`", "`> requires:`", "choose an adapter that supports it")
+
+
+def _close(name: str, known: Iterable[str], count: int) -> list[str]:
+    from difflib import get_close_matches
+
+    return get_close_matches(name, list(known), count)
 
 
 def capabilities_of(adapter: Any) -> AdapterCapabilities:

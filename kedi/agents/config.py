@@ -8,19 +8,17 @@ first called with it.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, fields, replace
-from difflib import get_close_matches
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from kedi.agents.checks import CHECKS
-from kedi.agents.contract import AgentAdapterKind
-from kedi.agents.dotenv import load_env
-from kedi.agents.errors import ConfigurationError
-from kedi.agents.registry import check_keywords, lookup
 from kedi.errors import KediModelError
+
+# The checks, the registry and `.env` are imported when something is configured:
+# a program that only runs with the defaults does not wait for them.
+if TYPE_CHECKING:
+    from kedi.agents.contract import AgentAdapterKind
 
 DEFAULT_LOOP_ITERATION_LIMIT = 10_000
 DEFAULT_MAX_WORKERS = 8
@@ -75,6 +73,10 @@ def make_config(base: AgentConfig | None = None, /, **keywords: Any) -> AgentCon
     naming the nearest.
     """
     base = base or AgentConfig()
+    if not keywords:
+        return base
+    from kedi.agents.checks import CHECKS
+
     changes: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, value in keywords.items():
@@ -101,6 +103,8 @@ def make_config(base: AgentConfig | None = None, /, **keywords: Any) -> AgentCon
 
 def _check_exclusive(changes: Mapping[str, Any]) -> None:
     if changes.get("adapter") is not None and changes.get("agent") is not None:
+        from kedi.agents.errors import ConfigurationError
+
         raise ConfigurationError(
             "`adapter` and `agent` exclude each other: "
             "frameworks are chosen with `adapter`, harnesses with `agent`"
@@ -108,6 +112,10 @@ def _check_exclusive(changes: Mapping[str, Any]) -> None:
 
 
 def _with_adapter_keywords(config: AgentConfig, extra: dict[str, Any]) -> AgentConfig:
+    from difflib import get_close_matches
+
+    from kedi.agents.registry import check_keywords, lookup
+
     kind: AgentAdapterKind = "agent-framework" if config.agent is None else "agent-harness"
     chosen = config.adapter if config.agent is None else config.agent
     for name in extra:
@@ -192,11 +200,14 @@ def configure(**keywords: Any) -> None:
     Loads ``.env`` of the working directory without overriding the environment
     and warns about lines that cannot be used.
     """
+    import warnings
+
+    from kedi.agents.dotenv import load_env
+
     config = make_config(None, **keywords)
     for problem in load_env():
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     if config.adapter is None and config.agent is None:
-        # Late import: selection builds on configuration.
         from kedi.agents.select import Environment
 
         Environment.capture().check()
@@ -254,6 +265,8 @@ def parse_parallel(text: str) -> tuple[bool, int | None]:
         return False, None
     if word.isascii() and word.isdigit() and len(word) < 6 and int(word) > 0:
         return True, int(word)
+    from kedi.agents.errors import ConfigurationError
+
     raise ConfigurationError(
         f"KEDI_PARALLEL is {text[:80]!r}: use 1/true/yes/on, 0/false/no/off or a number of workers"
     )

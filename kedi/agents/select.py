@@ -8,19 +8,16 @@ working directory counts as environment, without overriding it.
 from __future__ import annotations
 
 import os
-import threading
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Literal
 
 from kedi.agents.config import AgentConfig
 from kedi.agents.contract import AgentAdapterKind
-from kedi.agents.dotenv import load_env
 from kedi.agents.errors import ConfigurationError, NoModelSelected
-from kedi.agents.registry import ADAPTERS, AdapterEntry, create, lookup
+from kedi.agents.pool import AdapterPool
+from kedi.agents.registry import ADAPTERS, AdapterEntry, lookup
 
 # A key that is set says: this provider may be used. Order is order of mention.
 PROVIDER_KEYS: tuple[str, ...] = (
@@ -171,61 +168,6 @@ def _nothing_selected() -> str:
         "`pip install 'kedi[pydantic]'`, set its key (such as OPENAI_API_KEY) and "
         "KEDI_ADAPTER_MODEL=provider:model. To answer yourself, in tests: pass "
         "`adapter=` an adapter, such as kedi.agents.adapters.scripted.ScriptedAdapter([...])."
-    )
-
-
-class AdapterPool:
-    """The adapters of one session: chosen by configuration, made once, closed together.
-
-    The environment, ``.env`` of ``directory`` included, is read when the pool
-    is made. Thread-safe. Instances that a user passed are used, never closed.
-    """
-
-    def __init__(self, directory: Path | str | None = None) -> None:
-        for problem in load_env(directory):
-            warnings.warn(problem, RuntimeWarning, stacklevel=3)
-        self._environment = Environment.capture()
-        self._lock = threading.Lock()
-        self._made: list[tuple[str, Mapping[str, Any], Any]] = []
-        self._closed = False
-
-    def get(self, config: AgentConfig) -> tuple[Any, str | None]:
-        """``(adapter, model)`` for a call; raises as :func:`select` does."""
-        choice = select(config, self._environment)
-        if choice.entry is None:
-            return choice.instance, choice.model
-        with self._lock:
-            if self._closed:
-                raise ConfigurationError("the session's adapters are closed")
-            for name, keywords, adapter in self._made:
-                if name == choice.entry.name and _same(keywords, choice.keywords):
-                    return adapter, choice.model
-            adapter = create(choice.entry, choice.keywords)
-            self._made.append((choice.entry.name, dict(choice.keywords), adapter))
-            return adapter, choice.model
-
-    def close(self) -> None:
-        """Close every adapter made here. Idempotent; the first error is raised after all closed."""
-        with self._lock:
-            self._closed = True
-            made, self._made = self._made, []
-        first: Exception | None = None
-        for _, _, adapter in made:
-            closer = getattr(adapter, "close", None)
-            if callable(closer):
-                try:
-                    closer()
-                except Exception as problem:
-                    first = first or problem
-        if first is not None:
-            raise first
-
-
-def _same(left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    # By identity: comparing a user's objects could run their code.
-    return left.keys() == right.keys() and all(
-        left[name] is right[name] or (isinstance(left[name], str) and left[name] == right[name])
-        for name in left
     )
 
 
