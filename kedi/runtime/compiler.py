@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kedi.errors import FrameKind, KediParseError
+from kedi.errors import FrameKind, KediExecutionError, KediParseError
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.python import Prelude, python_runner, write
-from kedi.runtime.scopes import MISSING, Scope, declare, dict_get
+from kedi.runtime.scopes import MISSING, Scope, declare, dict_get, dict_has, dict_set
 from kedi.runtime.types import STR, TypeContract, TypeSource
 from kedi.runtime.values import (
     is_text,
@@ -169,16 +169,31 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     run = value_runner(interpreter, site, node.value)
     declared = node.target.type
     if declared is None:
-        contract = STR if is_text(node.value) else None
+        if not is_text(node.value):
 
-        def init(frame: RunFrame, scope: Scope) -> None:
+            def init(frame: RunFrame, scope: Scope) -> None:
+                value = run(frame, scope)
+                if interpreter.observer is None:
+                    declare(scope, name, value, None)
+                else:
+                    bind(frame, scope, name, value, None)
+
+            return site, init
+
+        def init_text(frame: RunFrame, scope: Scope) -> None:
             value = run(frame, scope)
-            if interpreter.observer is None:
-                declare(scope, name, value, contract)
+            if interpreter.observer is not None or scope.pending is not None:
+                bind(frame, scope, name, value, STR)
+                return
+            # ``declare``, written out for the two commonest statements.
+            dict_set(scope, name, value)
+            contracts = scope.contracts
+            if contracts is None:
+                scope.contracts = {name: STR}
             else:
-                bind(frame, scope, name, value, contract)
+                contracts[name] = STR
 
-        return site, init
+        return site, init_text
     source = TypeSource(site.at(declared, "type expression", declared.text), declared)
     constant = source.constant
     if constant is not None:
@@ -189,10 +204,15 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             value = run(frame, scope)
             if type(value) is not exact:
                 check(value, name)
-            if interpreter.observer is None:
-                declare(scope, name, value, constant)
-            else:
+            if interpreter.observer is not None or scope.pending is not None:
                 bind(frame, scope, name, value, constant)
+                return
+            dict_set(scope, name, value)
+            contracts = scope.contracts
+            if contracts is None:
+                scope.contracts = {name: constant}
+            else:
+                contracts[name] = constant
 
         return site, init_plain
 
@@ -208,22 +228,30 @@ def _assign(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     node = stmt.node
     assert isinstance(node, syntax.Assign)
     name = node.target.text
+    interpreter = compiler.interpreter
     site = compiler.site(stmt, line, "assignment", f"[{name}]")
-    run = value_runner(compiler.interpreter, site, node.value)
+    run = value_runner(interpreter, site, node.value)
 
     def assign(frame: RunFrame, scope: Scope) -> None:
         value = run(frame, scope)
-        owner = scope.owner_of(name)
+        owner = scope if dict_has(scope, name) else scope.owner_of(name)
         if owner is None:
             raise unknown_name(scope, name, f"initialise it first with `[{name}] = …`")
         if owner.readonly is not None and name in owner.readonly:
-            from kedi.errors import KediExecutionError
-
             raise KediExecutionError(
                 f"parameter `{name}` is read-only",
                 hint=f"bind a new name instead, such as `[new_{name}] = …`",
             )
-        write(frame, owner, name, value)
+        contracts = owner.contracts
+        contract = contracts.get(name) if contracts is not None else None
+        if (
+            interpreter.observer is None
+            and owner.pending is None
+            and (contract is None or type(value) is contract.exact)
+        ):
+            dict_set(owner, name, value)
+        else:
+            write(frame, owner, name, value)
 
     return site, assign
 

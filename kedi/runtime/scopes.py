@@ -44,6 +44,11 @@ class Contract(Protocol):
         """Readable name of the type."""
         ...
 
+    @property
+    def exact(self) -> type | None:
+        """A class whose exact instances are right without a check."""
+        ...
+
     def check(self, value: Any, what: str) -> Any:
         """``value`` unchanged, or ``KediTypeExecutionError`` that names ``what``."""
         ...
@@ -78,9 +83,20 @@ class Scope(dict[str, Any]):
     kind: ScopeKind
 
     def __missing__(self, key: str) -> Any:
-        # Builtins end the chain: raising a KeyError, for Python to try them next, costs more.
-        value = self.lookup(key)
-        return _BUILTINS[key] if value is MISSING else value
+        # Written out rather than calling ``lookup``: embedded Python comes here for every
+        # name of an enclosing scope. Builtins end the chain, because raising a KeyError
+        # for Python to try them next costs more.
+        if self.pending is not None and key in self.pending:
+            return self.settle(key)
+        scope = self.parent
+        while scope is not None:
+            value = dict_get(scope, key, MISSING)
+            if value is not MISSING:
+                return value
+            if scope.pending is not None and key in scope.pending:
+                return scope.settle(key)
+            scope = scope.parent
+        return _BUILTINS[key]
 
     def lookup(self, key: str) -> Any:
         """The visible value of a Kedi name, or :data:`MISSING`. Builtins of Python are not Kedi names."""
