@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -132,6 +131,8 @@ class KediRuntime:
 
     async def aclose(self) -> None:
         """:meth:`close` without blocking the running event loop."""
+        import asyncio
+
         await asyncio.to_thread(self.close)
 
     def __enter__(self) -> KediRuntime:
