@@ -95,15 +95,21 @@ def read_env(directory: Path | str | None = None) -> EnvFile:
     try:
         # Without waiting: opening a pipe for reading would block.
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (FileNotFoundError, NotADirectoryError):
+        try:
+            mode = os.fstat(handle).st_mode
+            if stat.S_ISDIR(mode):
+                # A virtual environment is sometimes called .env.
+                return EnvFile()
+            if not stat.S_ISREG(mode):
+                return EnvFile(problems=(f"{path}: not a regular file",))
+            with os.fdopen(handle, "rb", closefd=False) as file:
+                data = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(handle)
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return EnvFile()
     except (OSError, ValueError) as problem:
         return EnvFile(problems=(f"{path}: {getattr(problem, 'strerror', None) or problem}",))
-    with os.fdopen(handle, "rb", closefd=True) as file:
-        info = os.fstat(file.fileno())
-        if not stat.S_ISREG(info.st_mode):
-            return EnvFile(problems=(f"{path}: not a regular file",))
-        data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         return EnvFile(problems=(f"{path}: larger than {MAX_BYTES:,} bytes",))
     try:

@@ -43,7 +43,12 @@ MAX_ITEMS = 6
 
 # Formats that llama.cpp's grammar enforces by itself.
 _ENFORCED_FORMATS = frozenset({"date", "time", "date-time", "uuid"})
-_DURATION = "^P([0-9]{1,3}D|T[0-9]{1,3}[HMS])$"
+_CPUINFO = Path("/proc/cpuinfo")
+# Bytes without a pattern become escapes without end.
+_PATTERNS: Mapping[str, str] = {
+    "duration": "^P([0-9]{1,3}D|T[0-9]{1,3}[HMS])$",
+    "binary": f"^[A-Za-z0-9 .,]{{0,{MAX_STRING}}}$",
+}
 
 _SYSTEM = (
     "You fill in blanks. The user gives a sentence with blanks written as [name: type]. "
@@ -260,8 +265,8 @@ def bounded(schema: Any) -> Any:
     if out.get("type") == "string":
         if "(?" in str(out.get("pattern", "")):
             del out["pattern"]
-        if out.get("format") == "duration":
-            out = {"type": "string", "pattern": _DURATION}
+        if out.get("format") in _PATTERNS:
+            out = {"type": "string", "pattern": _PATTERNS[out["format"]]}
         elif out.get("format") not in _ENFORCED_FORMATS:
             out.pop("format", None)
         if not {"enum", "const", "format", "pattern"} & out.keys():
@@ -383,7 +388,7 @@ def _check_processor() -> None:
     if not sys.platform.startswith("linux"):
         return
     try:
-        info = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        info = _CPUINFO.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return
     flags = next((line for line in info.splitlines() if line.startswith("flags")), None)
