@@ -73,7 +73,7 @@ from kedi.syntax.ast import (
 __all__ = ["Checker", "Kind", "Names", "NoNames", "compile_errors"]
 
 # Declarations that do not run in sequence are never dead.
-_NEVER_DEAD = (Docstring, Broken, Export, TestSuite, EvalSuite, Package)
+NEVER_DEAD = (Docstring, Broken, Export, TestSuite, EvalSuite, Package)
 
 
 def compile_errors(program: Program, names: Names | None = None) -> list[Diagnostic]:
@@ -85,6 +85,18 @@ def compile_errors(program: Program, names: Names | None = None) -> list[Diagnos
     checker = Checker(program.source.name, names or NoNames())
     checker.program(program)
     return checker.report.sorted()
+
+
+def unreachable(report: Reporter, place: Place, returned: Place) -> None:
+    """Report the first statement behind one that surely returned."""
+    report.add(
+        "unreachable",
+        "this statement can never run: the block has returned before it",
+        place,
+        "remove it, or move it before the return",
+        related=report.related(returned, "returns here"),
+        tags=("unnecessary",),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,16 +157,9 @@ class Checker:
             self.base = base
             node = stmt.node
             kind = type(node)
-            if returned is not None and not reported and not isinstance(node, _NEVER_DEAD):
+            if returned is not None and not reported and not isinstance(node, NEVER_DEAD):
                 reported = True
-                self.report.add(
-                    "unreachable",
-                    "this statement can never run: the block has returned before it",
-                    Place(stmt, node, base),
-                    "remove it, or move it before the return",
-                    related=self.report.related(returned, "returns here"),
-                    tags=("unnecessary",),
-                )
+                unreachable(self.report, Place(stmt, node, base), returned)
             if kind is TypeDef and index >= group_end:
                 group_end = self.type_group(stmts, index)
             handler = _HANDLERS.get(kind)
@@ -209,7 +214,11 @@ class Checker:
             is_open = is_open or scope.open
             late = late or scope.late
             scope = scope.parent
-        return self.names.kind_of(name) or ("python" if is_open else None)
+        return self.outside(name, late) or ("python" if is_open else None)
+
+    def outside(self, name: str, late: bool) -> LocalKind | None:
+        """What ``name`` is beyond the statements checked here."""
+        return self.names.kind_of(name)
 
     def visible(self) -> Iterator[str]:
         """Every name that could have been meant here, for suggestions."""
@@ -219,6 +228,10 @@ class Checker:
             yield from by_end(scope, self.exports)
             scope = scope.parent
         yield from self.names.all_names()
+
+    def of_kind(self, *kinds: LocalKind) -> Iterator[str]:
+        """Visible names of some kinds, for suggestions."""
+        return (name for name in self.visible() if self.lookup(name, late=True) in kinds)
 
     def exports(self, path: str) -> ModuleExports | None:
         """Exports of a module, ``None`` when it cannot be used; asks once per path."""
@@ -267,10 +280,8 @@ class Checker:
         """What to do about an unknown type."""
         import builtins
 
-        if self.scope is not self.top or name.name in by_end(self.scope, self.exports):
-            for scope in self.outward():
-                if by_end(scope, self.exports).get(name.name) == "type":
-                    return f"declare `~{name.name}(…)` before the statement that uses it"
+        if self.lookup(name.name, late=True) == "type":
+            return f"declare `~{name.name}(…)` before the statement that uses it"
         if isinstance(getattr(builtins, name.name, None), type):
             return f"write a Python type in backticks: `` `{name.name}` ``"
         meant = (
@@ -280,12 +291,6 @@ class Checker:
         )
         near = suggestion(name.name, [*BUILTIN_TYPES, *meant])
         return near or f"declare it first: `~{name.name}(…)`, or import it"
-
-    def outward(self) -> Iterator[Scope]:
-        scope: Scope | None = self.scope
-        while scope is not None:
-            yield scope
-            scope = scope.parent
 
     def within(self, stmt: Stmt, expr: TypeExpr, start: int, end: int) -> Place:
         begin = expr.text_start

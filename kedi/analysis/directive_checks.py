@@ -134,14 +134,13 @@ def _subagent(checker: Checker, place: Place, name: str | None, text: str | None
     kind = checker.lookup(name, late=True)
     if kind in ("profile", "value", "python"):
         return
-    profiles = (item for item in checker.visible() if checker.lookup(item, late=True) == "profile")
     checker.report.add(
         "unknown-profile",
         f"there is no profile `{name}`"
         if kind is None
         else f"`{name}` is a {'value' if kind == 'data' else kind}, not a profile",
         place,
-        suggestion(name, profiles) or f"declare it with `> profile: {name}:`",
+        suggestion(name, checker.of_kind("profile")) or f"declare it with `> profile: {name}:`",
     )
 
 
@@ -181,8 +180,7 @@ def _usable(checker: Checker, place: Place, name: str, profiles: bool) -> None:
         return
     if callable(getattr(builtins, name, None)):
         return
-    wanted = ("procedure", "profile", "python") if profiles else ("procedure", "python")
-    names = [item for item in checker.visible() if checker.lookup(item, late=True) in wanted]
+    names = checker.of_kind("procedure", "python", *(("profile",) if profiles else ()))
     checker.report.add(
         "unknown-tool",
         f"there is no {what} `{name}`",

@@ -91,6 +91,9 @@ CAPABILITY_OF = {
 """The capability of an adapter that a directive needs."""
 
 
+_SPECIAL = (Return, If, Else, Directive, Export, Profile)
+
+
 def last_line(stmt: Stmt) -> int:
     """Last line (relative to the chunk) of a statement with its block."""
     while stmt.body:
@@ -116,7 +119,8 @@ class _Builder:
         self.typed: list[TypedValue] = []
         self.capabilities: list[CapabilityUse] = []
         self.order = 0
-        self.open = False
+        self.asked: set[str] = set()
+        self.open = self.prelude_open = False
         self.adapter: str | None = None
         self.returns: str | None = None
         self.iteration: LocalScope | None = None
@@ -125,7 +129,7 @@ class _Builder:
 
     def finish(self, stmt: Stmt | None, ends: bool) -> ChunkFacts:
         free: list[Reference] = []
-        asks: set[str] = set()
+        asks: set[str] = set(self.asked)
         for item in self.references:
             if not _resolve(item):
                 free.append(item)
@@ -145,6 +149,8 @@ class _Builder:
             frozenset(asks),
             self.open,
             ends,
+            stmt is not None and isinstance(stmt.node, _SPECIAL),
+            self.prelude_open,
         )
 
     # ── Declaring and referring ───────────────────────────────────────────────
@@ -267,15 +273,19 @@ class _Builder:
         if expr.python:
             self.names(stmt, uses(expr.tree), expr.text, expr.text_start, 0)
             return
-        for name in type_shape(expr).names:
+        shape = type_shape(expr)
+        self.asked.update(item.builtin for item in shape.findings if item.builtin is not None)
+        for name in shape.names:
             start = expr.text_start + name.start
             place = range_of(stmt, start, expr.text_start + name.end)
             self.refer_at(name.name, "type", place)
 
     def python(self, stmt: Stmt, code: Python, prelude: bool = False) -> PyUse:
         use = uses(code.tree)
-        self.open = self.open or use.open
-        if not prelude and use.open:
+        if prelude:
+            self.prelude_open = use.open
+        elif use.open:
+            self.open = True
             for scope in self.scope.chain():
                 scope.open = True
         self.names(stmt, use, code.code, code.code_start, code.indent, prelude)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kedi.analysis.names import ImportCycle, ModuleBroken, ModuleExports, ModuleNotFound, suggestion
 from kedi.analysis.report import Place
-from kedi.analysis.scopes import by_end
 from kedi.syntax.ast import Export, Import, Stmt
 
 if TYPE_CHECKING:
@@ -62,15 +61,14 @@ def check_export(checker: Checker, stmt: Stmt, node: Export) -> None:
     if node.everything:
         checker.duplicate(checker.exported, "*", Place(stmt, node, checker.base), "`> export: *`")
         return
-    final = by_end(checker.top, checker.exports)
     for item in checker.name_line_items(stmt):
         name = item.text
         checker.duplicate(checker.exported, name, item.place, f"the export of `{name}`")
-        if name in final or checker.top.open or checker.names.kind_of(name) is not None:
+        if checker.lookup(name, late=True) is not None:
             continue
         checker.report.add(
             "unknown-export",
             f"`{name}` is exported but never declared at the top level",
             item.place,
-            suggestion(name, final) or "export what this module declares or imports",
+            suggestion(name, checker.visible()) or "export what this module declares or imports",
         )

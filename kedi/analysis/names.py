@@ -115,16 +115,25 @@ class NoNames:
         raise ModuleNotFound((), "modules cannot be looked up here")
 
 
+_MAX_POOL = 2000
+
+
 def near(name: str, candidates: Iterable[str], count: int = 3) -> list[str]:
     """Names of ``candidates`` that ``name`` may be a slip of, best first."""
     import difflib
 
     limit = max(2, len(name) // 2)
     lowered = name.lower()
+    letters = set(lowered)
     pool: dict[str, str] = {}
     for other in candidates:
         if other != name and abs(len(other) - len(name)) <= limit:
-            pool.setdefault(other.lower(), other)
+            low = other.lower()
+            # Cheap bound before the costly comparison: most letters must be shared.
+            if 2 * len(letters.intersection(low)) >= len(letters):
+                pool.setdefault(low, other)
+                if len(pool) >= _MAX_POOL:
+                    break
     found = difflib.get_close_matches(lowered, pool, n=count, cutoff=0.6)
     return [pool[item] for item in found]
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kedi.analysis.names import suggestion
 from kedi.analysis.report import Place
-from kedi.analysis.scopes import by_end
 from kedi.syntax.ast import Data, EvalSuite, Metric, Stmt, TestSuite
 
 if TYPE_CHECKING:
@@ -34,12 +33,11 @@ def _procedure(checker: Checker, stmt: Stmt, node: TestSuite | EvalSuite) -> Non
     kind = checker.lookup(name, late=True)
     if kind in ("procedure", "python", "value"):
         return
-    final = by_end(checker.top, checker.exports)
     checker.report.add(
         "unknown-procedure",
         f"there is no procedure `{name}` to validate"
         if kind is None
         else f"`{name}` is a {'value' if kind == 'data' else kind}, not a procedure",
         Place(stmt, node.procedure, checker.base),
-        suggestion(name, (item for item, what in final.items() if what == "procedure")),
+        suggestion(name, checker.of_kind("procedure")),
     )

@@ -167,7 +167,9 @@ class ChunkFacts:
     ``free`` are the references whose meaning is decided at the top level, and
     ``asks`` their names with everything else that has to be looked up there.
     ``ends`` says whether its statement surely returns (an ``if`` and its
-    ``else`` are judged together later).
+    ``else`` are judged together later). ``special`` chunks matter to rules
+    about the whole program; ``prelude_open`` when a prelude binds names that
+    cannot be seen.
     """
 
     stmt: Stmt | None
@@ -181,6 +183,8 @@ class ChunkFacts:
     asks: frozenset[str]
     open: bool
     ends: bool
+    special: bool
+    prelude_open: bool
 
     @property
     def declared(self) -> Mapping[str, list[Declaration]]:

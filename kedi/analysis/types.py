@@ -66,7 +66,7 @@ _ARITY: dict[str, tuple[int, int | None]] = {
     "Union": (1, None),
     "Optional": (1, 1),
     "Literal": (1, None),
-    "Annotated": (1, None),
+    "Annotated": (2, None),
 }
 _NEED_ARGUMENTS = frozenset({"Union", "Optional", "Literal", "Annotated"})
 _BARE = BUILTIN_TYPES - _NEED_ARGUMENTS
@@ -289,6 +289,7 @@ class _Examiner:
         hint = {
             "dict": "write `dict[K, V]`",
             "Dict": "write `dict[K, V]`",
+            "Annotated": 'write `Annotated[T, "description"]`',
             "Optional": "write `Optional[T]` or `T | None`",
         }
         self.wrong(

@@ -1,0 +1,545 @@
+"""The analysis of a whole program for tools, re-done only where an edit matters.
+
+A chunk's own symbols (:mod:`~kedi.analysis.facts`) depend on nothing else.
+What a name means at the top level depends on the chunks that declare it: after
+an edit, only the edited chunks and those that mention a name whose meaning
+changed are looked at again.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kedi.analysis.facts import chunk_facts, lookup_local
+from kedi.analysis.names import (
+    Exported,
+    Kind,
+    ModuleExports,
+    ModuleProblem,
+    Names,
+    NoNames,
+)
+from kedi.analysis.symbols import ChunkFacts, Declaration, LocalScope, Range, Reference
+from kedi.diagnostics import Diagnostic, Related
+from kedi.source import LineIndex, Span
+from kedi.syntax.ast import (
+    Chunk,
+    Export,
+    Import,
+    LoopEach,
+    Map,
+    NameLine,
+    Program,
+    Stmt,
+    TypeDef,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What analysis is told about the surroundings.
+
+    ``capabilities`` maps an adapter's name to what it can do (``True``,
+    ``False``, ``None`` for unknown) by capability; ``adapter`` is the one in
+    force before the program starts. ``version`` must change whenever the
+    answers of ``names`` may have changed. ``lint`` turns warnings and hints off.
+    """
+
+    capabilities: Mapping[str, Mapping[str, bool | None]] = field(
+        default_factory=dict[str, Mapping[str, "bool | None"]]
+    )
+    adapter: str | None = None
+    version: Hashable = 0
+    lint: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class ImportFacts:
+    """The names that an import chunk binds, or that it cannot be followed."""
+
+    names: dict[str, Declaration]
+    origins: dict[str, Exported]
+    known: bool
+
+
+_DEFAULT = Options()
+_NO_NAMES = NoNames()
+_NOTHING: tuple[Diagnostic, ...] = ()
+
+
+class Analysis:
+    """Everything known of a program. Made by :func:`analyze`; never changes afterwards.
+
+    ``facts`` runs parallel to ``program.chunks``. Positions in questions are
+    0-based lines and code-point columns of ``program.source.text``.
+    """
+
+    __slots__ = (
+        "_all",
+        "_index",
+        "_lines",
+        "compile_found",
+        "counts",
+        "everything",
+        "facts",
+        "imports",
+        "lint_found",
+        "names",
+        "opened",
+        "options",
+        "program",
+    )
+
+    def __init__(self, program: Program, names: Names, options: Options) -> None:
+        self.program = program
+        self.names = names
+        self.options = options
+        self.facts: list[ChunkFacts] = []
+        self.imports: dict[int, ImportFacts] = {}
+        self.compile_found: list[tuple[Diagnostic, ...]] = []
+        self.lint_found: list[tuple[Diagnostic, ...]] = []
+        self.counts: dict[str, int] = {}
+        self.opened = False
+        self.everything = False
+        self._index: dict[str, list[int]] = {}
+        self._all: tuple[Diagnostic, ...] | None = None
+        self._lines: LineIndex | None = None
+
+    # ── Names at the top level ────────────────────────────────────────────────
+
+    def declared(self, index: int, name: str) -> list[Declaration]:
+        """Declarations of ``name`` in a chunk, imported ones included."""
+        imported = self.imports.get(index)
+        if imported is not None:
+            item = imported.names.get(name)
+            return [item] if item is not None else []
+        return self.facts[index].declared.get(name, [])
+
+    def declaring(self, name: str) -> Sequence[int]:
+        """Chunks that bind ``name`` at the top level, in order."""
+        return self._index.get(name, ())
+
+    def lookup_top(self, name: str, index: int, late: bool) -> tuple[Declaration, int] | None:
+        """What ``name`` means at the top level for chunk ``index``, and where it is declared.
+
+        In place the last declaration before the chunk counts; ``late`` code
+        sees what is bound by the end, the nearest one before it first.
+        """
+        chunks = self._index.get(name)
+        if not chunks:
+            return None
+        at = bisect_right(chunks, index) if late else bisect_left(chunks, index)
+        if at == 0 and not late:
+            return None
+        chosen = chunks[at - 1] if at else chunks[0]
+        items = self.declared(chosen, name)
+        return (items[-1], chosen) if items else None
+
+    def lookup(
+        self, scope: LocalScope, name: str, order: int, index: int, late: bool
+    ) -> tuple[Declaration, int] | None:
+        """What ``name`` means in a scope of chunk ``index``."""
+        found = lookup_local(scope, name, order)
+        return (found, index) if found is not None else self.lookup_top(name, index, late)
+
+    def target(self, reference: Reference, index: int) -> tuple[Declaration, int] | None:
+        """The declaration a reference of chunk ``index`` means, with its chunk."""
+        if reference.target is not None:
+            return reference.target, index
+        found = self.lookup_top(reference.name, index, reference.late)
+        if found is None and (reference.use == "type" or reference.may_be_local):
+            # A type may name itself and its neighbours; a prelude its own names.
+            own = self.declared(index, reference.name)
+            if own:
+                return own[-1], index
+            if reference.use == "type" and self.neighbour(index, reference.name):
+                return self.lookup_top(reference.name, index, True)
+        return found
+
+    def neighbour(self, index: int, name: str) -> bool:
+        """Whether a type definition right behind chunk ``index`` (itself one) declares ``name``."""
+        facts = self.facts
+        while index < len(facts) and is_type(facts[index]):
+            if name in facts[index].declared:
+                return True
+            index += 1
+        return False
+
+    def used(self, name: str) -> bool:
+        """Whether any chunk reads ``name`` from the top level, or the program exports it."""
+        if self.opened or self.counts.get(name, 0) > 0:
+            return True
+        return self.everything and not name.startswith("_")
+
+    def top_names(self) -> Iterable[str]:
+        """Names bound at the top level."""
+        return self._index.keys()
+
+    # ── Places ────────────────────────────────────────────────────────────────
+
+    @property
+    def line_index(self) -> LineIndex:
+        """Offsets and lines of the text."""
+        if self._lines is None:
+            self._lines = LineIndex(self.program.source.text)
+        return self._lines
+
+    def chunk_at(self, line: int) -> int:
+        """Index of the chunk that holds a 0-based line; -1 in a program without chunks."""
+        return bisect_right(self.program.lines, max(0, line)) - 1
+
+    def span(self, place: Range, index: int) -> Span:
+        """Absolute span of a place in a chunk."""
+        return place.span(self.program.source.name, self.program.lines[index])
+
+    # ── Findings ──────────────────────────────────────────────────────────────
+
+    @property
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Everything found: by the parser, by the compile checks, and lints; by position."""
+        if self._all is None:
+            self._all = tuple(self._collect())
+        return self._all
+
+    @property
+    def errors(self) -> tuple[Diagnostic, ...]:
+        """Findings of severity ``error``."""
+        return tuple(item for item in self.diagnostics if item.severity == "error")
+
+    def _collect(self) -> list[Diagnostic]:
+        name = self.program.source.name
+        found: list[Diagnostic] = []
+        lints = self.lint_found
+        for index, compiled in enumerate(self.compile_found):
+            if compiled:
+                found.extend(shifted(item, self.program.lines[index], name) for item in compiled)
+            if lints[index]:
+                base = self.program.lines[index]
+                found.extend(shifted(item, base, name) for item in lints[index])
+        for index in self.program.flagged:
+            base = self.program.lines[index]
+            for item in self.program.chunks[index].diagnostics:
+                found.append(shifted(item, base, name))
+        from kedi.analysis.whole import whole_program
+
+        found.extend(whole_program(self))
+        found.sort(key=lambda item: item.span[1:3])
+        return found
+
+    # ── Exports ───────────────────────────────────────────────────────────────
+
+    def exports(self) -> ModuleExports:
+        """What importing this program would publish."""
+        from pathlib import Path
+
+        from kedi.analysis.exports import module_exports
+
+        path = self.program.source.path
+        return module_exports(self.program, Path(path) if path else None, self.names)
+
+
+def is_type(facts: ChunkFacts) -> bool:
+    """Whether a chunk defines a type."""
+    return facts.stmt is not None and isinstance(facts.stmt.node, TypeDef)
+
+
+def shifted(item: Diagnostic, base: int, source_name: str) -> Diagnostic:
+    """A finding of a chunk at its absolute place; places in other sources stay."""
+    related = tuple(
+        replace(other, span=_shift(other.span, base, source_name)) for other in item.related
+    )
+    return replace(item, span=_shift(item.span, base, source_name), related=related)
+
+
+def _shift(span: Span, base: int, source_name: str) -> Span:
+    name, line, column, end_line, end_column = span
+    if name not in ("", source_name):
+        return span
+    return Span(source_name, line + base, column, end_line + base, end_column)
+
+
+def analyze(
+    program: Program,
+    names: Names | None = None,
+    previous: Analysis | None = None,
+    options: Options = _DEFAULT,
+) -> Analysis:
+    """Analyse a program, complete or broken. Nothing is run or imported.
+
+    ``previous`` is an earlier analysis of a similar program with the same
+    ``names`` and ``options``: what did not change is taken over.
+    """
+    analysis = Analysis(program, names or _NO_NAMES, options)
+    if (
+        previous is not None
+        and previous.names is analysis.names
+        and previous.options == options
+        and previous.program.source.name == program.source.name
+        and previous.program.mode == program.mode
+    ):
+        _Update(analysis, previous).run()
+    else:
+        _fresh(analysis)
+    return analysis
+
+
+def _fresh(analysis: Analysis) -> None:
+    before: ChunkFacts | None = None
+    for index, chunk in enumerate(analysis.program.chunks):
+        before = _facts(chunk, before)
+        analysis.facts.append(before)
+        _import(analysis, index)
+    _build_index(analysis)
+    counts = analysis.counts
+    for facts in analysis.facts:
+        for name in facts.uses:
+            counts[name] = counts.get(name, 0) + 1
+    analysis.opened = any(facts.open for facts in analysis.facts)
+    analysis.everything = any(_publishes_all(facts) for facts in analysis.facts)
+    size = len(analysis.facts)
+    analysis.compile_found = [_NOTHING] * size
+    analysis.lint_found = [_NOTHING] * size
+    for index in range(size):
+        _judge(analysis, index)
+
+
+def _facts(chunk: Chunk, before: ChunkFacts | None) -> ChunkFacts:
+    stmt = chunk.stmt
+    if stmt is not None and isinstance(stmt.node, Map):
+        loop = before.stmt if before is not None else None
+        if loop is not None and isinstance(loop.node, LoopEach):
+            return chunk_facts(stmt, before)
+    return chunk_facts(stmt)
+
+
+def _import(analysis: Analysis, index: int) -> None:
+    stmt = analysis.facts[index].stmt
+    if stmt is None or not isinstance(stmt.node, Import):
+        return
+    node = stmt.node
+    from kedi.analysis.symbols import range_of
+
+    exports: ModuleExports | None = None
+    try:
+        exports = analysis.names.module_exports(node.path.text)
+    except ModuleProblem:
+        pass
+    published: Mapping[str, Exported] = exports.names if exports is not None else {}
+    declared: dict[str, Declaration] = {}
+
+    def declare(name: str, line: Stmt, start: int, end: int) -> None:
+        known = published.get(name)
+        place = range_of(line, start, end)
+        kind: Kind = known.kind if known is not None else "value"
+        detail = known.detail if known is not None else ""
+        type_ = detail if kind == "value" else ""
+        doc = known.docstring if known is not None else ""
+        declared[name] = Declaration(name, kind, place, place, 0, type_, detail, doc, node, line)
+
+    if node.selective:
+        for line in stmt.body:
+            if isinstance(line.node, NameLine):
+                declare(line.node.name.text, line, line.node.name.start, line.node.name.end)
+    else:
+        for name in published:
+            declare(name, stmt, node.path.start, node.path.end)
+    known = exports is not None and exports.complete
+    analysis.imports[index] = ImportFacts(declared, dict(published), known)
+
+
+def _publishes_all(facts: ChunkFacts) -> bool:
+    node = facts.stmt.node if facts.special and facts.stmt is not None else None
+    return isinstance(node, Export) and node.everything
+
+
+def _names_of(analysis: Analysis, index: int) -> Iterable[str]:
+    imported = analysis.imports.get(index)
+    return imported.names if imported is not None else analysis.facts[index].top.names
+
+
+def _build_index(analysis: Analysis) -> None:
+    index: dict[str, list[int]] = {}
+    imports = analysis.imports
+    for at, facts in enumerate(analysis.facts):
+        names = facts.top.names
+        if not names:
+            if at not in imports:
+                continue
+            names = imports[at].names
+        for name in names:
+            known = index.get(name)
+            if known is None:
+                index[name] = [at]
+            else:
+                known.append(at)
+    analysis._index = index  # pyright: ignore[reportPrivateUsage]
+
+
+def _judge(analysis: Analysis, index: int) -> None:
+    """Make the findings of one chunk anew."""
+    from kedi.analysis.chunk_checks import chunk_errors
+
+    facts = analysis.facts[index]
+    if facts.stmt is None:
+        return
+    analysis.compile_found[index] = chunk_errors(analysis, index)
+    if analysis.options.lint:
+        from kedi.analysis.lints import chunk_lints
+
+        analysis.lint_found[index] = chunk_lints(analysis, index)
+
+
+class _Update:
+    """Carries an analysis over an edit."""
+
+    def __init__(self, analysis: Analysis, previous: Analysis) -> None:
+        self.new = analysis
+        self.old = previous
+        old, new = previous.program.chunks, analysis.program.chunks
+        self.head = _common(len(old), len(new), lambda k: old[:k] == new[:k])
+        room = min(len(old), len(new)) - self.head
+        tail = _common(room, room, lambda k: k == 0 or old[-k:] == new[-k:])
+        if tail and _continues(new[len(new) - tail]):
+            tail -= 1
+        self.old_end = len(old) - tail
+        self.new_end = len(new) - tail
+
+    def run(self) -> None:
+        new, old = self.new, self.old
+        head, old_end, new_end = self.head, self.old_end, self.new_end
+        shift = new_end - old_end
+        chunks = new.program.chunks
+        middle: list[ChunkFacts] = []
+        before = old.facts[head - 1] if head else None
+        for at in range(head, new_end):
+            before = _facts(chunks[at], before)
+            middle.append(before)
+        new.facts = [*old.facts[:head], *middle, *old.facts[old_end:]]
+        for at, item in old.imports.items():
+            if at < head:
+                new.imports[at] = item
+            elif at >= old_end:
+                new.imports[at + shift] = item
+        for at in range(head, new_end):
+            _import(new, at)
+        hollow = [_NOTHING] * len(middle)
+        new.compile_found = [*old.compile_found[:head], *hollow, *old.compile_found[old_end:]]
+        new.lint_found = [*old.lint_found[:head], *hollow, *old.lint_found[old_end:]]
+        changed = self.changed_names()
+        self.index(shift)
+        flipped = self.counted()
+        again = set(range(head, new_end)) | set(self.type_neighbours())
+        # Nothing but the last chunk of the text can lose or gain what follows it.
+        if flipped is None:
+            again = set(range(len(new.facts)))
+        else:
+            if changed:
+                for at, facts in enumerate(new.facts):
+                    if not changed.isdisjoint(facts.asks):
+                        again.add(at)
+            for name in flipped:
+                again.update(new.declaring(name))
+        for at in again:
+            _judge(new, at)
+
+    def changed_names(self) -> set[str]:
+        """Names whose meaning at the top level the edit changed."""
+        before = _shapes(self.old, range(self.head, self.old_end))
+        after = _shapes(self.new, range(self.head, self.new_end))
+        if before == after:
+            return set()
+        names = before.keys() | after.keys()
+        changed = {name for name in names if before.get(name) != after.get(name)}
+        if _unknown_imports(self.old) != _unknown_imports(self.new):
+            changed.update(*(facts.asks for facts in self.new.facts))
+        return changed
+
+    def index(self, shift: int) -> None:
+        """Bring the table of top-level names up to date."""
+        new, old = self.new, self.old
+        if shift:
+            _build_index(new)
+            return
+        index = dict(old._index)  # pyright: ignore[reportPrivateUsage]
+        for at in range(self.head, self.old_end):
+            for name in _names_of(old, at):
+                left = [item for item in index[name] if item != at]
+                if left:
+                    index[name] = left
+                else:
+                    index.pop(name)
+        for at in range(self.head, self.new_end):
+            for name in _names_of(new, at):
+                index[name] = sorted({*index.get(name, ()), at})
+        new._index = index  # pyright: ignore[reportPrivateUsage]
+
+    def counted(self) -> set[str] | None:
+        """Count uses anew; names that became used or unused, ``None`` when all may have."""
+        new, old = self.new, self.old
+        delta: dict[str, int] = {}
+        for facts in old.facts[self.head : self.old_end]:
+            for name in facts.uses:
+                delta[name] = delta.get(name, 0) - 1
+        for facts in new.facts[self.head : self.new_end]:
+            for name in facts.uses:
+                delta[name] = delta.get(name, 0) + 1
+        counts = dict(old.counts)
+        flipped: set[str] = set()
+        for name, change in delta.items():
+            if change:
+                before = counts.get(name, 0)
+                counts[name] = before + change
+                if (before > 0) != (before + change > 0):
+                    flipped.add(name)
+        new.counts = counts
+        edited = [*old.facts[self.head : self.old_end], *new.facts[self.head : self.new_end]]
+        new.opened = old.opened
+        if any(facts.open for facts in edited):
+            new.opened = any(facts.open for facts in new.facts)
+        new.everything = old.everything
+        if any(_publishes_all(facts) for facts in edited):
+            new.everything = any(_publishes_all(facts) for facts in new.facts)
+        same = new.opened == old.opened and new.everything == old.everything
+        return flipped if same else None
+
+    def type_neighbours(self) -> Iterator[int]:
+        """Type definitions right before the edit: they may refer to the ones behind them."""
+        at = self.head - 1
+        while at >= 0 and is_type(self.new.facts[at]):
+            yield at
+            at -= 1
+
+
+def _common(most: int, other: int, equal: Callable[[int], bool]) -> int:
+    """The largest count up to ``most`` and ``other`` that is ``equal``, by bisection."""
+    low, high = 0, min(most, other)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if equal(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _continues(chunk: Chunk) -> bool:
+    return chunk.stmt is not None and isinstance(chunk.stmt.node, Map)
+
+
+def _shapes(analysis: Analysis, chunks: range) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for at in chunks:
+        for name in _names_of(analysis, at):
+            for item in analysis.declared(at, name):
+                found.setdefault(name, []).append(item.shape)
+    return found
+
+
+def _unknown_imports(analysis: Analysis) -> int:
+    return sum(not item.known for item in analysis.imports.values())
+
+
+__all__ = ["Analysis", "ImportFacts", "Options", "Related", "analyze", "is_type", "shifted"]
