@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any, Literal
 
@@ -32,41 +31,54 @@ _SUSPENDING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 _START: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
 
-@dataclass(slots=True)
 class Piece:
-    """Parsed Python: ``body`` has lines relative to it and columns of the source (UTF-8 bytes).
+    """A piece of Python at its place in a unit.
 
-    ``first_line`` is the 1-based line of the unit on which it begins.
+    ``first_line`` is the 1-based line of the unit on which it begins, ``width`` the
+    UTF-8 bytes before it on that line (on every line, for a fence).
     """
 
-    unit: Unit
-    kind: PieceKind
-    body: list[ast.stmt]
-    first_line: int
+    __slots__ = ("_body", "code", "first_line", "kind", "unit", "width")
+
+    def __init__(
+        self, unit: Unit, stmt: Stmt, base_line: int, kind: PieceKind, code: str, start: int
+    ) -> None:
+        line, column = stmt.locate(start)
+        self.unit = unit
+        self.kind: PieceKind = kind
+        self.code = code
+        self.first_line = base_line + line + 1
+        before = stmt.text[start - column : start]
+        self.width = column if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
+        self._body: list[ast.stmt] | None = None
 
     @classmethod
     def of_python(cls, unit: Unit, stmt: Stmt, node: Python, base_line: int) -> Piece:
-        """The piece of a Python node. Raises :class:`KediParseError`."""
-        line, column = stmt.locate(node.code_start)
-        piece = cls(unit, node.kind, [], base_line + line + 1)
-        if node.kind == "expr":
-            piece.body = piece._expression(node.code, stmt.text, node.code_start, column)
-        else:
-            piece.body = piece._statements(node, stmt.text, column)
+        """The piece of a Python node."""
+        piece = cls(unit, stmt, base_line, node.kind, node.code, node.code_start)
+        if node.kind == "suite":
+            piece.width = node.indent
         return piece
 
     @classmethod
     def of_type(cls, unit: Unit, stmt: Stmt, node: TypeExpr, base_line: int) -> Piece:
-        """The piece of a type expression. Raises :class:`KediParseError`."""
-        line, column = stmt.locate(node.text_start)
-        piece = cls(unit, "type", [], base_line + line + 1)
-        piece.body = piece._expression(node.text, stmt.text, node.text_start, column)
-        return piece
+        """The piece of a type expression."""
+        return cls(unit, stmt, base_line, "type", node.text, node.text_start)
 
-    def _expression(self, code: str, text: str, start: int, column: int) -> list[ast.stmt]:
-        width = len(text[start - column : start].encode("utf-8", "surrogatepass"))
+    @property
+    def body(self) -> list[ast.stmt]:
+        """Its statements: lines relative to it, columns of the source (UTF-8 bytes).
+
+        An expression is one ``return``. Raises :class:`KediParseError`.
+        """
+        if self._body is None:
+            expression = self.kind in ("expr", "type")
+            self._body = self._expression() if expression else self._statements()
+        return self._body
+
+    def _expression(self) -> list[ast.stmt]:
         # The parenthesis keeps the expression at its own column and allows line breaks in it.
-        source = f"({' ' * (width - 1)}{code}\n)" if width else code
+        source = f"({' ' * (self.width - 1)}{self.code}\n)" if self.width else self.code
         try:
             value = ast.parse(source, mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -81,18 +93,13 @@ class Piece:
             )
         ]
 
-    def _statements(self, node: Python, text: str, column: int) -> list[ast.stmt]:
+    def _statements(self) -> list[ast.stmt]:
         try:
-            body = ast.parse(node.code).body
+            body = ast.parse(self.code).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self.refusal(error) from None
-        if node.kind == "suite":
-            shift = node.indent
-        else:
-            start = node.code_start
-            shift = len(text[start - column : start].encode("utf-8", "surrogatepass"))
-        if shift:
-            _move_columns(body, shift, every_line=node.kind == "suite")
+        if self.width:
+            _move_columns(body, self.width, every_line=self.kind != "stmt")
         return body
 
     def function(self, shared: tuple[str, ...] = ()) -> CodeType:
@@ -101,14 +108,40 @@ class Piece:
         ``shared`` names become globals of it. Raises :class:`KediParseError` for what only
         Python's compiler finds, such as ``break`` outside a loop.
         """
+        code = None if shared else self._from_text()
+        if code is None:
+            code = self._from_tree(shared)
+        if code.co_flags & _SUSPENDING:
+            raise self.refusal(SyntaxError("`yield` and `await` are only allowed inside a `def`"))
+        return code
+
+    def _from_text(self) -> CodeType | None:
+        """The code when wrapping the text is enough, which is several times faster than a tree.
+
+        ``None`` sends the caller to the tree, also for its exact error positions.
+        """
+        if self.kind in ("expr", "type"):
+            # The expression starts on the second line of the wrapper, at its own column.
+            text, mode = f"lambda:(\n{' ' * self.width}{self.code}\n)", "eval"
+        elif self.kind == "stmt" and self.width and "\n" not in self.code:
+            text, mode = f"def f():\n{' ' * self.width}{self.code}", "exec"
+        else:
+            return None
+        try:
+            outer = compile(text, self.unit.name, mode, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        code = next(const for const in outer.co_consts if isinstance(const, CodeType))
+        return _placed(code, self.first_line - 2, CODE_NAMES[self.kind])
+
+    def _from_tree(self, shared: tuple[str, ...]) -> CodeType:
         body = list(self.body)
         if shared:
             body.insert(0, ast.Global(names=list(shared), **_START))
         if not body:
             body.append(ast.Pass(**_START))
-        name = CODE_NAMES[self.kind]
         function = ast.FunctionDef(
-            name=name,
+            name=CODE_NAMES[self.kind],
             args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
             body=body,
             decorator_list=[],
@@ -118,15 +151,11 @@ class Piece:
             function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
         outer = self._compile([function])
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
-        if code.co_flags & _SUSPENDING:
-            raise self.refusal(SyntaxError("`yield` and `await` are only allowed inside a `def`"))
-        return _move_lines(code, self.first_line - 1)
+        return _placed(code, self.first_line - 1, CODE_NAMES[self.kind])
 
     def module(self) -> CodeType:
         """Code of a module body: every name it binds lands in its globals."""
-        code = self._compile(self.body)
-        name = CODE_NAMES[self.kind]
-        return _move_lines(code, self.first_line - 1).replace(co_name=name, co_qualname=name)
+        return _placed(self._compile(self.body), self.first_line - 1, CODE_NAMES[self.kind])
 
     def _compile(self, body: list[ast.stmt]) -> CodeType:
         tree = ast.Module(body=body, type_ignores=[])
@@ -164,6 +193,8 @@ class Piece:
 
     def declared_global(self) -> frozenset[str]:
         """Names in ``global`` statements anywhere in the piece."""
+        if "global" not in self.code:
+            return frozenset()
         return frozenset(
             name for item in _walk(self.body) if isinstance(item, ast.Global) for name in item.names
         )
@@ -176,6 +207,9 @@ def own_locals(code: CodeType) -> frozenset[str]:
 
 def looks_up_by_name(code: CodeType) -> bool:
     """Whether class bodies or ``eval``/``exec`` make Python skip a dict's ``__missing__``."""
+    names = code.co_names
+    if len(code.co_consts) < 2 and "eval" not in names and "exec" not in names:
+        return False
     codes = _all_codes(code)
     if any(not item.co_flags & inspect.CO_NEWLOCALS for item in codes[1:]):
         return True
@@ -208,11 +242,28 @@ def _all_codes(code: CodeType) -> list[CodeType]:
     return found
 
 
-def _move_lines(code: CodeType, delta: int) -> CodeType:
-    if not delta:
-        return code
-    consts = tuple(
-        _move_lines(const, delta) if isinstance(const, CodeType) else const
+def _placed(code: CodeType, delta: int, name: str) -> CodeType:
+    """``code`` moved down by ``delta`` lines and named, nested code included."""
+    return code.replace(
+        co_name=name,
+        co_qualname=name,
+        co_firstlineno=code.co_firstlineno + delta,
+        co_consts=_placed_constants(code, delta, f"{code.co_qualname}.", f"{name}."),
+    )
+
+
+def _placed_constants(code: CodeType, delta: int, old: str, new: str) -> tuple[object, ...]:
+    if not any(isinstance(const, CodeType) for const in code.co_consts):
+        return code.co_consts
+    return tuple(
+        const.replace(
+            co_qualname=new + const.co_qualname.removeprefix(old)
+            if const.co_qualname.startswith(old)
+            else const.co_qualname,
+            co_firstlineno=const.co_firstlineno + delta,
+            co_consts=_placed_constants(const, delta, old, new),
+        )
+        if isinstance(const, CodeType)
+        else const
         for const in code.co_consts
     )
-    return code.replace(co_firstlineno=code.co_firstlineno + delta, co_consts=consts)

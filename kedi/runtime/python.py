@@ -44,7 +44,7 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     code = piece.function()
     if interpreter.foreign_executor is not None:
         return _foreign_runner(interpreter, site, node, piece.first_line)
-    declared = piece.declared_global() if "global" in node.code else frozenset[str]()
+    declared = piece.declared_global()
     stored = own_locals(code)
     bridge = looks_up_by_name(code)
     if stored or declared or bridge:
