@@ -212,12 +212,17 @@ def test_configure_replaces_and_does_not_merge() -> None:
 
 def test_context_overlays_and_restores_also_after_errors() -> None:
     configure(model="a", settings={"t": 0})
-    with pytest.raises(LookupError), context(model="b", settings={"k": 1}):
-        assert current_config().model == "b"
-        assert current_config().settings == {"t": 0, "k": 1}
-        with context(effort="low"):
-            assert (current_config().model, current_config().effort) == ("b", "low")
-        raise LookupError
+
+    def inside() -> None:
+        with context(model="b", settings={"k": 1}):
+            assert current_config().model == "b"
+            assert current_config().settings == {"t": 0, "k": 1}
+            with context(effort="low"):
+                assert (current_config().model, current_config().effort) == ("b", "low")
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        inside()
     assert (current_config().model, current_config().settings) == ("a", {"t": 0})
 
 

@@ -110,7 +110,7 @@ class PydanticAdapter:
         """Fill the fields of a template."""
         first = _CLAIM if list(output_schema) == ["claim"] else _BLANKS
         output, recursive = self._output_type(output_schema)
-        agent = self._agent(output, model, [first, *([system] if system else [])])
+        agent = await self._agent(output, model, [first, *([system] if system else [])])
 
         refused: list[str] = []
 
@@ -142,7 +142,7 @@ class PydanticAdapter:
         settings: Mapping[str, Any] | None = None,
     ) -> str:
         """Answer freely."""
-        agent = self._agent(str, model, [system] if system else [])
+        agent = await self._agent(str, model, [system] if system else [])
         answer, info = await self._run(agent, prompt, _settings(settings, effort, model))
         return TextAnswer(answer, info)
 
@@ -152,42 +152,52 @@ class PydanticAdapter:
         return answer
 
     def close(self) -> None:
-        """Forget the models made so far, with their connections."""
+        """Close the connections of the models used so far. Later calls open new ones."""
+        models = list(self._models.values())
         self._models.clear()
 
-    def _agent(self, output: Any, model: str | None, instructions: Sequence[str]) -> Any:
+        async def leave() -> None:
+            for model in models:
+                await model.__aexit__(None, None, None)
+
+        if models:
+            run_coroutine(leave)
+
+    async def _agent(self, output: Any, model: str | None, instructions: Sequence[str]) -> Any:
         _require()
         from pydantic_ai import Agent
 
         made: Any = Agent
         return made(
-            self._model(model),
+            await self._model(model),
             output_type=output,
             instructions=list(instructions),
             retries=self._retries,
         )
 
-    def _model(self, name: str | None) -> Any:
+    async def _model(self, name: str | None) -> Any:
         if name is None:
             raise ModelCallError(
                 "the adapter `pydantic` needs a model and none is chosen",
                 hint="set KEDI_ADAPTER_MODEL to `provider:model`, write `> model:` in the "
                 "program, or pass `model=`",
             )
-        # Kept: a model owns its connections. Two threads may both make one, which is harmless.
         found = self._models.get(name)
         if found is None:
+            # Kept and entered until `close`: a model owns its connections.
             found = self._models[name] = self._make_model(name)
+            await found.__aenter__()
         return found
 
     def _make_model(self, name: str) -> Any:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
 
-        provider, colon, rest = name.partition(":")
-        if not colon and "/" in name:
-            provider, colon, rest = name.partition("/")
         base_url = self._base_url or os.environ.get("OPENAI_BASE_URL") or None
+        provider, colon, rest = name.partition(":")
+        if not colon and not base_url:
+            # `vendor/model` is how other libraries write it; a server may use it as a plain name.
+            provider, colon, rest = name.partition("/")
         try:
             if base_url and (not colon or provider in _OPENAI_NAMES or self._base_url):
                 # Servers that are not OpenAI itself speak the chat protocol only.
