@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +77,9 @@ class KediRuntime:
         self.program = program
         self.interpreter = interpreter
         self.scope = new_scope(base, "session")
+        #: The compiled source of the program itself.
+        self.unit = unit
         self._base = base
-        self._unit = unit
         self._running = False
         self._closed = False
         interpreter.handle = self
@@ -92,6 +94,16 @@ class KediRuntime:
         Gives the object of a native top-level return, the text of a rendered one,
         ``None`` without a return. Raises :class:`kedi.errors.KediExecutionError`.
         """
+        with self.claimed() as scope:
+            return self.interpreter.run(self.unit, self._body, scope)
+
+    @contextmanager
+    def claimed(self) -> Iterator[Scope]:
+        """A fresh root scope, and the runtime for one caller as long as the block lasts.
+
+        For other ways of running a program than :meth:`run_main`, such as its suites.
+        Raises :class:`kedi.errors.SessionStateError` when it is closed or running.
+        """
         if self._closed:
             raise SessionStateError("this runtime is closed")
         if self._running:
@@ -99,7 +111,7 @@ class KediRuntime:
         self._running = True
         try:
             self.scope = new_scope(self._base, "session")
-            return self.interpreter.run(self._unit, self._body, self.scope)
+            yield self.scope
         finally:
             self._running = False
 

@@ -1,0 +1,553 @@
+"""Validation suites: the cases of ``@test`` and the rows of ``@eval``.
+
+A suite sees the *declarations* of its program: prelude, procedures, types,
+imports, directives and profiles run once, in source order, and nothing else of
+the top level does: no assignment, template, output or return. So a program can
+be validated without doing its work. What a case needs belongs into the prelude
+or into the case. Cases and rows then run in source order, each in a fresh scope
+below the declarations; objects that the declarations made are shared.
+
+An exception fails its case or row, and the rest go on. Reports are plain data.
+"""
+
+from __future__ import annotations
+
+import ast as python_ast
+import math
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from kedi.errors import (
+    Frame,
+    KediError,
+    KediExecutionError,
+    KediNameError,
+    KediParseError,
+    KediTypeExecutionError,
+    KediValueExecutionError,
+)
+from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler, short_repr
+from kedi.runtime.compiler import Step
+from kedi.runtime.frames import NOTHING, RunFrame, Unit
+from kedi.runtime.scopes import Scope, declare, new_scope
+from kedi.runtime.text import safe_str
+from kedi.source import Span
+from kedi.syntax import ast as syntax
+from kedi.syntax.ast import Program, Stmt
+
+if TYPE_CHECKING:
+    from kedi.runtime.program import KediRuntime
+
+#: A data set with more rows than this is refused: it may be a generator without an end.
+MAX_ROWS = 100_000
+
+_DECLARATIONS = (
+    syntax.Procedure,
+    syntax.TypeDef,
+    syntax.Import,
+    syntax.Directive,
+    syntax.Profile,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TestCase:
+    """A ``> case:`` as it stands in the source; ``span`` is its header line."""
+
+    __test__ = False
+
+    procedure: str
+    name: str
+    span: Span
+
+    @property
+    def id(self) -> str:
+        """``procedure::case``, unique in a source."""
+        return f"{self.procedure}::{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """How a case went. ``error`` is ``None`` when it passed; ``seconds`` is wall time.
+
+    ``comparison`` are the two values of a failed ``assert a == b`` of the case itself.
+    """
+
+    case: TestCase
+    seconds: float
+    error: KediError | None = None
+    comparison: Comparison | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing was raised."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True)
+class TestReport:
+    """All results in source order."""
+
+    __test__ = False
+
+    source_name: str
+    results: tuple[CaseResult, ...]
+    seconds: float
+
+    @property
+    def passed(self) -> int:
+        """Number of cases that passed."""
+        return sum(item.passed for item in self.results)
+
+    @property
+    def failed(self) -> int:
+        """Number of cases that failed."""
+        return len(self.results) - self.passed
+
+
+@dataclass(frozen=True, slots=True)
+class EvalCase:
+    """An ``@eval`` suite: procedure, metric and the data set that is evaluated.
+
+    ``held_out`` is true for ``> test_data:``, which is preferred. ``span`` is the
+    header line of the suite.
+    """
+
+    procedure: str
+    metric: str
+    dataset: str
+    held_out: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class RowResult:
+    """The score of one row, numbered from 1; ``value`` is a short ``repr`` of the row.
+
+    A row whose metric raised or gave no score has ``error`` and no ``score``.
+    """
+
+    number: int
+    value: str
+    seconds: float
+    score: float | None = None
+    feedback: str | None = None
+    error: KediError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvalResult:
+    """The rows of one suite; ``error`` when its data could not be had."""
+
+    case: EvalCase
+    rows: tuple[RowResult, ...]
+    seconds: float
+    error: KediError | None = None
+
+    @property
+    def scores(self) -> list[float]:
+        """Scores of the rows that have one."""
+        return [row.score for row in self.rows if row.score is not None]
+
+    @property
+    def mean(self) -> float | None:
+        """Mean of the scores; ``None`` without any."""
+        scores = self.scores
+        return math.fsum(scores) / len(scores) if scores else None
+
+    @property
+    def failed(self) -> bool:
+        """Whether the data or any row failed. A low score is no failure."""
+        return self.error is not None or any(row.error is not None for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class EvalReport:
+    """All suites in source order."""
+
+    source_name: str
+    results: tuple[EvalResult, ...]
+    seconds: float
+
+    @property
+    def failed(self) -> int:
+        """Number of suites in which the data or a row failed."""
+        return sum(item.failed for item in self.results)
+
+
+def test_cases(program: Program) -> list[TestCase]:
+    """The cases of a program, without running anything."""
+    return [case for case, _, _ in _cases(program)]
+
+
+test_cases.__test__ = False  # pyright: ignore[reportFunctionMemberAccess]
+
+
+def run_tests(
+    runtime: KediRuntime,
+    *,
+    only: Collection[str] | None = None,
+    on_result: Callable[[CaseResult], None] | None = None,
+) -> TestReport:
+    """Run the ``@test`` cases of a compiled program; ``only`` those with these ids.
+
+    ``on_result`` is told of each case as it ends. Raises a :class:`KediError` when
+    the suites do not compile or the declarations fail, before any case, and lets
+    ``KeyboardInterrupt`` through.
+    """
+    chosen = [item for item in _cases(runtime.program) if only is None or item[0].id in only]
+    began = time.perf_counter()
+    results: list[CaseResult] = []
+    recorder = Recorder()
+    with runtime.claimed() as root:
+        compiler = SuiteCompiler(runtime.interpreter, runtime.unit)
+        bodies = [compiler.block(stmt.body, line) for _, stmt, line in chosen]
+        _declare(runtime, compiler, root)
+        for (case, _, _), body in zip(chosen, bodies, strict=True):
+            scope = new_scope(root, "suite")
+            recorder.bind(scope)
+            _, error, seconds = _attempt(runtime, body, scope, case.span, case.id)
+            result = CaseResult(case, seconds, error, _comparison(error, recorder, runtime.unit))
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+    return TestReport(runtime.unit.name, tuple(results), time.perf_counter() - began)
+
+
+def run_evals(
+    runtime: KediRuntime,
+    *,
+    on_row: Callable[[EvalCase, RowResult], None] | None = None,
+    on_result: Callable[[EvalResult], None] | None = None,
+) -> EvalReport:
+    """Run the ``@eval`` suites of a compiled program; callbacks and errors as :func:`run_tests`.
+
+    A row is raw (bound to the name of the data set) or a pair of input and
+    expectation, which is then bound to ``expected``. A two-tuple is such a pair when
+    the metric reads ``expected``, or the second is a dict, or the first a tuple
+    and the second neither list nor tuple. ``(input, None)`` is a pair without an
+    expectation. A mapping gives its items as rows.
+    """
+    began = time.perf_counter()
+    results: list[EvalResult] = []
+    with runtime.claimed() as root:
+        compiler = SuiteCompiler(runtime.interpreter, runtime.unit)
+        suites = [
+            _Eval.of(runtime, compiler, stmt, line)
+            for stmt, line in runtime.program.top_level()
+            if isinstance(stmt.node, syntax.EvalSuite)
+        ]
+        _declare(runtime, compiler, root)
+        for suite in suites:
+            result = suite.run(root, on_row)
+            results.append(result)
+            if on_result is not None:
+                on_result(result)
+    return EvalReport(runtime.unit.name, tuple(results), time.perf_counter() - began)
+
+
+def _cases(program: Program) -> list[tuple[TestCase, Stmt, int]]:
+    found: list[tuple[TestCase, Stmt, int]] = []
+    for stmt, line in program.top_level():
+        suite = stmt.node
+        if not isinstance(suite, syntax.TestSuite):
+            continue
+        for inner in stmt.body:
+            if isinstance(inner.node, syntax.Case):
+                span = program.span(inner, inner.node, line)
+                case = TestCase(suite.procedure.text, inner.node.name.text, span)
+                found.append((case, inner, line))
+    return found
+
+
+def _declare(runtime: KediRuntime, compiler: SuiteCompiler, root: Scope) -> None:
+    """Run the declarations in ``root``, after everything has been compiled."""
+    declarations = [
+        (stmt, line)
+        for stmt, line in runtime.program.top_level()
+        if isinstance(stmt.node, _DECLARATIONS)
+        or (isinstance(stmt.node, syntax.Fence) and stmt.node.prelude)
+    ]
+    body = compiler.siblings(declarations)
+    if compiler.diagnostics:
+        raise KediParseError(
+            [item for error in compiler.diagnostics for item in error.diagnostics]
+        )
+    try:
+        runtime.interpreter.run(runtime.unit, body, root)
+    except KediNameError as error:
+        _explain(error, runtime.program)
+        raise
+
+
+def _attempt(
+    runtime: KediRuntime, body: Step, scope: Scope, span: Span, label: str
+) -> tuple[Any, KediError | None, float]:
+    """``(value, error, seconds)`` of running ``body``; only an interrupt comes out."""
+    began = time.perf_counter()
+    value: Any = None
+    failure: KediError | None = None
+    try:
+        value = runtime.interpreter.run(runtime.unit, body, scope)
+    except KediError as error:
+        failure = error
+    except (Exception, SystemExit) as error:
+        what = "the program ended itself with " if isinstance(error, SystemExit) else ""
+        line = runtime.unit.line_text(span.line)
+        failure = KediExecutionError(
+            f"{what}{type(error).__name__}: {safe_str(error)}",
+            frames=[Frame("program", label, span, None, line)],
+            original=error,
+        )
+    if isinstance(failure, KediNameError):
+        _explain(failure, runtime.program)
+    return value, failure, time.perf_counter() - began
+
+
+def _explain(error: KediNameError, program: Program) -> None:
+    """Say why a name that the top level binds is not there."""
+    if getattr(error, "name", None) in _skipped_names(program):
+        error.hint = (
+            f"`{error.name}` is bound by a statement of the program itself, which suites do not "
+            "run: bind it in the prelude or in the case"
+        )
+
+
+def _skipped_names(program: Program) -> set[str]:
+    found: set[str] = set()
+    for stmt, _ in program.top_level():
+        node = stmt.node
+        if isinstance(node, syntax.Init | syntax.RawCall):
+            found.add(node.target.name.text)
+        elif isinstance(node, syntax.Template):
+            found |= {part.name.text for part in node.parts if isinstance(part, syntax.Field)}
+    return found
+
+
+def _comparison(error: KediError | None, recorder: Recorder, unit: Unit) -> Comparison | None:
+    if not isinstance(error, KediExecutionError) or not isinstance(error.original, AssertionError):
+        return None
+    last = error.python_traces[-1] if error.python_traces else None
+    if last is None or last.source_name != unit.name:
+        return None
+    return recorder.at_line(last.line)
+
+
+# ── evaluation ────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Eval:
+    """A compiled ``@eval`` suite."""
+
+    runtime: KediRuntime
+    case: EvalCase
+    data: Step
+    metric: Step
+    data_span: Span
+    metric_span: Span
+    reads_expected: bool
+
+    @classmethod
+    def of(cls, runtime: KediRuntime, compiler: SuiteCompiler, stmt: Stmt, line: int) -> _Eval:
+        """Compile a suite. Analysis has made sure that it has one metric and its data."""
+        program = runtime.program
+        suite = stmt.node
+        assert isinstance(suite, syntax.EvalSuite)
+        metric_stmt = next(item for item in stmt.body if isinstance(item.node, syntax.Metric))
+        metric = metric_stmt.node
+        assert isinstance(metric, syntax.Metric)
+        name = metric.dataset.text
+        by_kind = {
+            item.node.held_out: item
+            for item in stmt.body
+            if isinstance(item.node, syntax.Data) and item.node.name.text == name
+        }
+        held_out = True in by_kind
+        data_stmt = by_kind[held_out]
+        case = EvalCase(
+            suite.procedure.text,
+            metric.name.text,
+            name,
+            held_out,
+            program.span(stmt, suite, line),
+        )
+        return cls(
+            runtime,
+            case,
+            _with_result(compiler.block(data_stmt.body, line), _rows),
+            _with_result(compiler.block(metric_stmt.body, line), _score),
+            program.span(data_stmt, data_stmt.node, line),
+            program.span(metric_stmt, metric, line),
+            _reads(metric_stmt.body, "expected"),
+        )
+
+    def run(
+        self, root: Scope, on_row: Callable[[EvalCase, RowResult], None] | None
+    ) -> EvalResult:
+        """Evaluate every row."""
+        began = time.perf_counter()
+        label = f"{self.case.procedure}::{self.case.dataset}"
+        rows, error, _ = _attempt(
+            self.runtime, self.data, new_scope(root, "suite"), self.data_span, label
+        )
+        results: list[RowResult] = []
+        splits = self.reads_expected and root.owner_of("expected") is None
+        for number, row in enumerate(rows or (), 1):
+            result = self._row(root, number, row, splits)
+            results.append(result)
+            if on_row is not None:
+                on_row(self.case, result)
+        return EvalResult(self.case, tuple(results), time.perf_counter() - began, error)
+
+    def _row(self, root: Scope, number: int, row: Any, splits: bool) -> RowResult:
+        scope = new_scope(root, "suite")
+        shown = short_repr(row)
+        given, expected = split_row(row, splits)
+        declare(scope, self.case.dataset, given, None)
+        if expected is not NOTHING:
+            declare(scope, "expected", expected, None)
+        label = f"{self.case.procedure}::{self.case.metric}"
+        value, error, seconds = _attempt(
+            self.runtime, self.metric, scope, self.metric_span, f"{label} row {number}"
+        )
+        score, feedback = value if error is None else (None, None)
+        return RowResult(number, shown, seconds, score, feedback, error)
+
+
+def split_row(row: Any, reads_expected: bool) -> tuple[Any, Any]:
+    """``(input, expected)`` of a row, expected ``NOTHING`` where none is to be bound.
+
+    The rule is in :func:`run_evals`.
+    """
+    if type(row) is not tuple or len(cast("tuple[Any, ...]", row)) != 2:
+        return row, NOTHING
+    given, expected = cast("tuple[Any, Any]", row)
+    if reads_expected or isinstance(expected, dict):
+        return given, expected
+    if expected is None:
+        return given, NOTHING
+    if isinstance(given, tuple) and not isinstance(expected, list | tuple):
+        return given, expected
+    return cast("Any", row), NOTHING
+
+
+def _with_result(body: Step, convert: Callable[[Any], Any]) -> Step:
+    """``body`` with its returned value converted while its frame is still there for traces."""
+
+    def run(frame: RunFrame, scope: Scope) -> bool | None:
+        ended = body(frame, scope)
+        frame.value = convert(None if frame.value is NOTHING else frame.value)
+        return ended
+
+    return run
+
+
+def _rows(value: Any) -> Sequence[Any]:
+    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
+        raise KediTypeExecutionError(
+            "the data of an `@eval` suite must be an iterable of rows, "
+            f"got {'nothing' if value is None else type(value).__name__}",
+            hint="return a list natively: = `[row, row]`",
+        )
+    items: Iterable[Any]
+    if isinstance(value, Mapping):
+        items = cast("Mapping[Any, Any]", value).items()
+    else:
+        items = cast("Iterable[Any]", value)
+    rows: list[Any] = []
+    for item in items:
+        if len(rows) == MAX_ROWS:
+            raise KediValueExecutionError(
+                f"the data has more than {MAX_ROWS:,} rows", hint="evaluate a sample of it"
+            )
+        rows.append(item)
+    return rows
+
+
+def _score(value: Any) -> tuple[float, str | None]:
+    feedback: str | None = None
+    score = value
+    if isinstance(value, tuple):
+        pair = cast("tuple[Any, ...]", value)
+        if len(pair) != 2:
+            raise _no_score(f"a tuple of {len(pair)}")
+        score = pair[0]
+        feedback = None if pair[1] is None else str(pair[1])
+    if isinstance(score, bool):
+        return float(score), feedback
+    if not isinstance(score, int | float):
+        raise _no_score("nothing" if score is None else type(score).__name__)
+    try:
+        number = float(score)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise KediValueExecutionError(
+            f"the score {short_repr(score)} is not a finite number",
+            hint="return a score between 0.0 and 1.0",
+        )
+    return number, feedback
+
+
+def _no_score(got: str) -> KediTypeExecutionError:
+    return KediTypeExecutionError(
+        f"a metric gives `bool`, `float` or `(score, feedback)`, got {got}",
+        hint="return it natively: = `score`",
+    )
+
+
+def _reads(body: Sequence[Stmt], name: str) -> bool:
+    """Whether the statements read ``name`` and bind it nowhere themselves."""
+    read = False
+    pending: list[Any] = list(body)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Stmt):
+            pending += [item.node, *item.body]
+        elif isinstance(item, syntax.Python):
+            loads, stores = _uses(item.code, name)
+            if stores:
+                return False
+            read = read or loads
+        elif isinstance(item, syntax.Field) and item.name.text == name:
+            return False
+        elif isinstance(item, syntax.Read):
+            read = read or item.name.text == name
+        elif isinstance(item, tuple):
+            pending += cast("tuple[Any, ...]", item)
+        elif is_dataclass(item) and not isinstance(item, type):
+            pending += [getattr(item, entry.name) for entry in fields(item)]
+    return read
+
+
+def _uses(code: str, name: str) -> tuple[bool, bool]:
+    try:
+        tree = python_ast.parse(code.strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False, False  # the compiler says what is wrong with it
+    uses = [
+        isinstance(node.ctx, python_ast.Load)
+        for node in python_ast.walk(tree)
+        if isinstance(node, python_ast.Name) and node.id == name
+    ]
+    return True in uses, False in uses
+
+
+__all__ = [
+    "MAX_ROWS",
+    "CaseResult",
+    "Comparison",
+    "EvalCase",
+    "EvalReport",
+    "EvalResult",
+    "RowResult",
+    "TestCase",
+    "TestReport",
+    "run_evals",
+    "run_tests",
+    "split_row",
+    "test_cases",
+]
