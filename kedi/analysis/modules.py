@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -396,6 +396,90 @@ class _Below:
         if isinstance(target, ModuleProblem):
             raise target
         return self.graph.finished(target)
+
+
+class GraphNames:
+    """Names for a program in ``base_dir``: modules from a graph, other names by a function.
+
+    ``importing`` is the program's own file, if it has one: a module that
+    imports it back is a cycle.
+    """
+
+    def __init__(
+        self,
+        graph: ModuleGraph,
+        base_dir: Path | None,
+        importing: Path | None = None,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> None:
+        self.graph = graph
+        self.base_dir = base_dir
+        self.importing = (importing,) if importing is not None else ()
+        self.kinds: Mapping[str, Kind] = kinds or {}
+
+    def kind_of(self, name: str) -> Kind | None:
+        """The kind given for ``name``, or what is visible in every module."""
+        return self.kinds.get(name) or self.graph.outer(name)
+
+    def all_names(self) -> Iterable[str]:
+        """Names whose kinds were given."""
+        return self.kinds.keys()
+
+    def module_exports(self, path: str) -> ModuleExports:
+        """What ``> import: path`` publishes. Raises a :class:`ModuleProblem`."""
+        return self.graph.exports(path, self.base_dir, self.importing)
+
+    def modules(self) -> list[str]:
+        """Paths that can be imported from ``base_dir``, for completion."""
+        return known_modules(self.base_dir, self.graph.registry_home, self.graph.bundled)
+
+
+_MAX_KNOWN = 1000
+_MAX_DEPTH = 4
+
+
+def known_modules(
+    base_dir: Path | None, registry_home: Path | None, bundled: Path | None = BUNDLED
+) -> list[str]:
+    """Module paths that can be imported, at most a thousand; hidden directories are left out."""
+    found: dict[str, None] = {}
+    for root in (base_dir, bundled):
+        if root is not None:
+            found.update((path, None) for path in _below(root))
+    if registry_home is not None:
+        for package in _listdir(registry_home):
+            from kedi.analysis.package import read_source
+
+            source = read_source(package / MANIFEST)
+            if source is not None:
+                found[package.name] = None
+                for path in _below(package / source):
+                    if path != "main":
+                        found[f"{package.name}/{path}"] = None
+    return [path for path in found if path_problem(path) is None][:_MAX_KNOWN]
+
+
+def _below(root: Path) -> Iterator[str]:
+    stack = [(root, "", 0)]
+    count = 0
+    while stack and count < _MAX_KNOWN:
+        directory, prefix, depth = stack.pop()
+        for entry in _listdir(directory):
+            name = entry.name
+            if name.startswith(".") or name == MANIFEST:
+                continue
+            if name.endswith(SUFFIX) and entry.is_file():
+                count += 1
+                yield prefix + name.removesuffix(SUFFIX)
+            elif depth < _MAX_DEPTH and not entry.is_symlink() and entry.is_dir():
+                stack.append((entry, f"{prefix}{name}/", depth + 1))
+
+
+def _listdir(directory: Path) -> list[Path]:
+    try:
+        return sorted(directory.iterdir())[:_MAX_KNOWN]
+    except OSError:
+        return []
 
 
 def _identity(path: Path) -> Path:

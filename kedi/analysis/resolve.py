@@ -70,6 +70,14 @@ _NO_NAMES = NoNames()
 _NOTHING: tuple[Diagnostic, ...] = ()
 
 
+@dataclass(slots=True, eq=False)
+class _Placed:
+    base: int
+    compiled: tuple[Diagnostic, ...]
+    lints: tuple[Diagnostic, ...]
+    found: list[Diagnostic]
+
+
 class Analysis:
     """Everything known of a program. Made by :func:`analyze`; never changes afterwards.
 
@@ -90,6 +98,7 @@ class Analysis:
         "names",
         "opened",
         "options",
+        "placed",
         "program",
     )
 
@@ -101,6 +110,7 @@ class Analysis:
         self.imports: dict[int, ImportFacts] = {}
         self.compile_found: list[tuple[Diagnostic, ...]] = []
         self.lint_found: list[tuple[Diagnostic, ...]] = []
+        self.placed: list[_Placed | None] = []
         self.counts: dict[str, int] = {}
         self.opened = False
         self.everything = False
@@ -210,15 +220,12 @@ class Analysis:
         return tuple(item for item in self.diagnostics if item.severity == "error")
 
     def _collect(self) -> list[Diagnostic]:
-        name = self.program.source.name
         found: list[Diagnostic] = []
-        lints = self.lint_found
         for index, compiled in enumerate(self.compile_found):
-            if compiled:
-                found.extend(shifted(item, self.program.lines[index], name) for item in compiled)
-            if lints[index]:
-                base = self.program.lines[index]
-                found.extend(shifted(item, base, name) for item in lints[index])
+            lints = self.lint_found[index]
+            if compiled or lints:
+                found.extend(self._place(index, compiled, lints))
+        name = self.program.source.name
         for index in self.program.flagged:
             base = self.program.lines[index]
             for item in self.program.chunks[index].diagnostics:
@@ -228,6 +235,23 @@ class Analysis:
         found.extend(whole_program(self))
         found.sort(key=lambda item: item.span[1:3])
         return found
+
+    def _place(
+        self, index: int, compiled: tuple[Diagnostic, ...], lints: tuple[Diagnostic, ...]
+    ) -> Sequence[Diagnostic]:
+        """Findings of a chunk at their absolute places, made once until the chunk moves."""
+        base = self.program.lines[index]
+        known = self.placed[index]
+        if known is not None and (known.base, known.compiled, known.lints) == (
+            base,
+            compiled,
+            lints,
+        ):
+            return known.found
+        name = self.program.source.name
+        made = [shifted(item, base, name) for item in (*compiled, *lints)]
+        self.placed[index] = _Placed(base, compiled, lints, made)
+        return made
 
     # ── Exports ───────────────────────────────────────────────────────────────
 
@@ -302,6 +326,7 @@ def _fresh(analysis: Analysis) -> None:
     size = len(analysis.facts)
     analysis.compile_found = [_NOTHING] * size
     analysis.lint_found = [_NOTHING] * size
+    analysis.placed = [None] * size
     for index in range(size):
         _judge(analysis, index)
 
@@ -428,6 +453,7 @@ class _Update:
         hollow = [_NOTHING] * len(middle)
         new.compile_found = [*old.compile_found[:head], *hollow, *old.compile_found[old_end:]]
         new.lint_found = [*old.lint_found[:head], *hollow, *old.lint_found[old_end:]]
+        new.placed = [*old.placed[:head], *([None] * len(middle)), *old.placed[old_end:]]
         changed = self.changed_names()
         self.index(shift)
         flipped = self.counted()
