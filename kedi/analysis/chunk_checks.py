@@ -14,7 +14,7 @@ from kedi.diagnostics import Diagnostic
 from kedi.syntax.ast import TypeDef
 
 if TYPE_CHECKING:
-    from kedi.analysis.resolve import Analysis
+    from kedi.analysis.view import Analysis
 
 
 def chunk_errors(analysis: Analysis, index: int) -> tuple[Diagnostic, ...]:

@@ -12,9 +12,9 @@ from kedi.analysis.describe import parameter_text
 from kedi.analysis.directive_values import CAPABILITIES, FRAMEWORKS, HARNESSES
 from kedi.analysis.names import Kind, ModuleProblem
 from kedi.analysis.queries import describe
-from kedi.analysis.resolve import Analysis
 from kedi.analysis.symbols import Declaration, LocalScope
 from kedi.analysis.types import BUILTIN_TYPES
+from kedi.analysis.view import Analysis
 from kedi.syntax.ast import Directive, Export, Import, Stmt, TypeDef
 from kedi.syntax.directives import DIRECTIVES, FieldSpec
 

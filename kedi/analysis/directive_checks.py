@@ -21,7 +21,7 @@ from kedi.analysis.report import Place
 from kedi.syntax.ast import Directive, Profile, Python, Setting, Stmt, Text, Value
 
 if TYPE_CHECKING:
-    from kedi.analysis.checks import Checker
+    from kedi.analysis.checker import CheckerBase as Checker
 
 
 def plain_text(value: Value | None) -> str | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 
+from kedi.analysis.builder import Builder
 from kedi.analysis.describe import (
     docstring,
     init_type,
@@ -15,26 +15,17 @@ from kedi.analysis.describe import (
     type_text,
 )
 from kedi.analysis.directive_checks import name_of, plain_text
-from kedi.analysis.names import Kind
-from kedi.analysis.pynames import PyName, PyUse, code_points, uses
 from kedi.analysis.symbols import (
-    Argument,
     CapabilityUse,
     ChunkFacts,
-    Declaration,
     LocalScope,
-    Range,
-    Reference,
     ScopeKind,
     TypedValue,
-    Use,
     range_of,
 )
-from kedi.analysis.types import type_shape
 from kedi.syntax.ast import (
     Assign,
     Auto,
-    Call,
     Case,
     Data,
     Directive,
@@ -54,15 +45,11 @@ from kedi.syntax.ast import (
     NameLine,
     Node,
     Optimize,
-    Parameter,
-    Part,
     Procedure,
     Profile,
     Prose,
-    Python,
     PythonStatement,
     RawCall,
-    Read,
     Return,
     Setting,
     Show,
@@ -70,8 +57,6 @@ from kedi.syntax.ast import (
     Template,
     TestSuite,
     TypeDef,
-    TypeExpr,
-    Value,
 )
 
 CAPABILITY_OF = {
@@ -91,122 +76,18 @@ CAPABILITY_OF = {
 """The capability of an adapter that a directive needs."""
 
 
-_SPECIAL = (Return, If, Else, Directive, Export, Profile)
-
-
-def last_line(stmt: Stmt) -> int:
-    """Last line (relative to the chunk) of a statement with its block."""
-    while stmt.body:
-        stmt = stmt.body[-1]
-    return stmt.line + stmt.text.rstrip("\n").count("\n")
-
-
 def chunk_facts(stmt: Stmt | None, before: ChunkFacts | None = None) -> ChunkFacts:
     """Facts of a chunk. ``before`` are those of the loop that a ``> map:`` continues."""
     top = LocalScope("top", None, 0, 1 << 30)
-    builder = _Builder(top, before)
+    builder = _Visitor(top, before)
     ends = False
     if stmt is not None:
         ends = builder.statement(stmt)
     return builder.finish(stmt, ends)
 
 
-class _Builder:
-    def __init__(self, top: LocalScope, before: ChunkFacts | None) -> None:
-        self.top = self.scope = top
-        self.scopes = [top]
-        self.references: list[Reference] = []
-        self.typed: list[TypedValue] = []
-        self.capabilities: list[CapabilityUse] = []
-        self.order = 0
-        self.asked: set[str] = set()
-        self.open = self.prelude_open = False
-        self.adapter: str | None = None
-        self.returns: str | None = None
-        self.iteration: LocalScope | None = None
-        if before is not None and len(before.scopes) > 1:
-            self.iteration = before.scopes[1]
-
-    def finish(self, stmt: Stmt | None, ends: bool) -> ChunkFacts:
-        free: list[Reference] = []
-        asks: set[str] = set(self.asked)
-        for item in self.references:
-            if not _resolve(item):
-                free.append(item)
-                asks.add(item.name)
-        uses = frozenset(item.name for item in free if item.use != "write")
-        for scope in self.scopes[1:]:
-            asks.update(scope.names)
-        return ChunkFacts(
-            stmt,
-            self.top,
-            self.scopes,
-            self.references,
-            free,
-            self.typed,
-            self.capabilities,
-            uses,
-            frozenset(asks),
-            self.open,
-            ends,
-            stmt is not None and isinstance(stmt.node, _SPECIAL),
-            self.prelude_open,
-        )
-
-    # ── Declaring and referring ───────────────────────────────────────────────
-
-    def next(self) -> int:
-        self.order += 1
-        return self.order
-
-    def declare(
-        self,
-        stmt: Stmt,
-        name: Name,
-        kind: Kind,
-        type_: str = "",
-        detail: str = "",
-        doc: str = "",
-        node: Node | None = None,
-    ) -> Declaration:
-        owner = node or stmt.node
-        place = range_of(stmt, name.start, name.end)
-        start = range_of(stmt, owner.start, owner.end)
-        extent = start
-        if owner is stmt.node and stmt.body:
-            end = last_line(stmt)
-            extent = Range(start.line, start.column, end, 1 << 20)
-        item = Declaration(
-            name.text, kind, place, extent, self.next(), type_, detail, doc, owner, stmt
-        )
-        self.scope.declare(item)
-        return item
-
-    def refer(self, stmt: Stmt, name: Name, use: Use) -> Reference:
-        return self.refer_at(name.text, use, range_of(stmt, name.start, name.end))
-
-    def refer_at(self, name: str, use: Use, place: Range) -> Reference:
-        late = False
-        scope: LocalScope | None = self.scope
-        while scope is not None:
-            if scope.late:
-                late = True
-                break
-            scope = scope.parent
-        item = Reference(name, use, place, self.scope, self.next(), late)
-        self.references.append(item)
-        return item
-
-    def enter(self, kind: ScopeKind, stmt: Stmt, late: bool = False) -> LocalScope:
-        scope = LocalScope(kind, self.scope, stmt.line, last_line(stmt), late, stmt)
-        scope.indent = stmt.node.start
-        self.scopes.append(scope)
-        self.scope = scope
-        return scope
-
-    def leave(self) -> None:
-        assert self.scope.parent is not None
-        self.scope = self.scope.parent
+class _Visitor(Builder):
+    """Visits statements."""
 
     # ── Blocks ────────────────────────────────────────────────────────────────
 
@@ -237,89 +118,6 @@ class _Builder:
         self.leave()
         return returned
 
-    # ── Text, values, types, Python ───────────────────────────────────────────
-
-    def value(self, stmt: Stmt, value: Value | None) -> None:
-        if value is not None:
-            self.parts(stmt, value.parts)
-
-    def parts(self, stmt: Stmt, parts: Sequence[Part]) -> None:
-        for part in parts:
-            if isinstance(part, Read):
-                self.refer(stmt, part.name, "read")
-            elif isinstance(part, Python):
-                self.python(stmt, part)
-            elif isinstance(part, Call):
-                self.call(stmt, part)
-            elif isinstance(part, Field):
-                self.type(stmt, part.type)
-
-    def call(self, stmt: Stmt, part: Call) -> None:
-        reference = self.refer(stmt, part.name, "call")
-        arguments: list[Argument] = []
-        for value in part.arguments:
-            self.parts(stmt, value.parts)
-            # A mini template is a call of its own: its fields are bound like a template's.
-            for inner in value.parts:
-                if isinstance(inner, Field):
-                    self.declare(stmt, inner.name, "value", type_text(inner.type), node=inner)
-            place = range_of(stmt, value.start, value.end)
-            arguments.append(_argument(place, value))
-        reference.arguments = tuple(arguments)
-
-    def type(self, stmt: Stmt, expr: TypeExpr | None) -> None:
-        if expr is None:
-            return
-        if expr.python:
-            self.names(stmt, uses(expr.tree), expr.text, expr.text_start, 0)
-            return
-        shape = type_shape(expr)
-        self.asked.update(item.builtin for item in shape.findings if item.builtin is not None)
-        for name in shape.names:
-            start = expr.text_start + name.start
-            place = range_of(stmt, start, expr.text_start + name.end)
-            self.refer_at(name.name, "type", place)
-
-    def python(self, stmt: Stmt, code: Python, prelude: bool = False) -> PyUse:
-        use = uses(code.tree)
-        if prelude:
-            self.prelude_open = use.open
-        elif use.open:
-            self.open = True
-            for scope in self.scope.chain():
-                scope.open = True
-        self.names(stmt, use, code.code, code.code_start, code.indent, prelude)
-        return use
-
-    def names(
-        self, stmt: Stmt, use: PyUse, code: str, start: int, indent: int, prelude: bool = False
-    ) -> None:
-        if not use.occurrences:
-            return
-        place = _placer(stmt, code, start, indent)
-        for item in use.occurrences:
-            where = _name_range(item, place)
-            if where is None:
-                continue
-            if prelude and item.write and not item.inner:
-                self.declare_python(stmt, item, where)
-                continue
-            reference = self.refer_at(item.name, "write" if item.write else "read", where)
-            reference.python = True
-            reference.may_be_local = item.name in use.writes
-            call = use.calls.get(id(item.node))
-            if call is not None:
-                reference.use = "call"
-                reference.arguments = _python_arguments(call, place)
-
-    def declare_python(self, stmt: Stmt, item: PyName, where: Range) -> None:
-        kind: Kind = "module" if isinstance(item.node, ast.alias) else "python"
-        detail, doc = _python_detail(item.node)
-        declaration = Declaration(
-            item.name, kind, where, where, self.next(), "", detail, doc, stmt.node, stmt
-        )
-        self.top.declare(declaration)
-
     # ── Statements ────────────────────────────────────────────────────────────
 
     def on_init(self, stmt: Stmt, node: Init) -> None:
@@ -333,29 +131,6 @@ class _Builder:
         self.value(stmt, node.value)
         target = self.refer(stmt, node.target, "write")
         self.check("assignment", stmt, node.value, "").target = target
-
-    def check(
-        self,
-        what: str,
-        stmt: Stmt,
-        value: Value,
-        declared: str,
-        rendered: bool = False,
-    ) -> TypedValue:
-        actual, name = _known(value, rendered)
-        place = range_of(stmt, value.start, value.end)
-        item = TypedValue(
-            what,  # pyright: ignore[reportArgumentType]
-            place,
-            declared,
-            actual,
-            self.scope,
-            self.order,
-            name,
-            rendered and actual == "str",
-        )
-        self.typed.append(item)
-        return item
 
     def on_template(self, stmt: Stmt, node: Template) -> None:
         self.parts(stmt, node.parts)
@@ -394,7 +169,12 @@ class _Builder:
         self.enter("procedure", stmt, late=True)
         for item in node.parameters:
             self.declare(
-                stmt, item.name, "parameter", _parameter_type(item), parameter_text(item), node=item
+                stmt,
+                item.name,
+                "parameter",
+                type_text(item.type, "" if item.default is not None else "str"),
+                parameter_text(item),
+                node=item,
             )
         outer = self.returns
         python = node.returns is not None and node.returns.python
@@ -527,165 +307,35 @@ class _Builder:
         reference.late = True
 
 
-_Visit = Callable[[_Builder, Stmt, Node], object]
+_Visit = Callable[[_Visitor, Stmt, Node], object]
 _VISITS: dict[type[Node], _Visit] = {
-    Init: _Builder.on_init,
-    Assign: _Builder.on_assign,
-    Template: _Builder.on_template,
-    RawCall: _Builder.on_raw_call,
-    Return: _Builder.on_return,
-    Show: _Builder.on_show,
-    PythonStatement: _Builder.on_python,
-    Fence: _Builder.on_fence,
-    Procedure: _Builder.on_procedure,
-    TypeDef: _Builder.on_type,
-    If: _Builder.on_if,
-    Else: _Builder.on_else,
-    Loop: _Builder.on_if,
-    LoopEach: _Builder.on_loop_each,
-    Map: _Builder.on_map,
-    Prose: _Builder.on_prose,
-    Auto: _Builder.on_auto,
-    Optimize: _Builder.on_optimize,
-    Profile: _Builder.on_profile,
-    Directive: _Builder.on_directive,
-    Setting: _Builder.on_setting,
-    NameLine: _Builder.on_tools,
-    Export: _Builder.on_export,
-    Import: _Builder.on_import,
-    TestSuite: _Builder.on_suite,
-    EvalSuite: _Builder.on_suite,
-    Case: _Builder.on_member,
-    Data: _Builder.on_member,
-    Metric: _Builder.on_metric,
+    Init: _Visitor.on_init,
+    Assign: _Visitor.on_assign,
+    Template: _Visitor.on_template,
+    RawCall: _Visitor.on_raw_call,
+    Return: _Visitor.on_return,
+    Show: _Visitor.on_show,
+    PythonStatement: _Visitor.on_python,
+    Fence: _Visitor.on_fence,
+    Procedure: _Visitor.on_procedure,
+    TypeDef: _Visitor.on_type,
+    If: _Visitor.on_if,
+    Else: _Visitor.on_else,
+    Loop: _Visitor.on_if,
+    LoopEach: _Visitor.on_loop_each,
+    Map: _Visitor.on_map,
+    Prose: _Visitor.on_prose,
+    Auto: _Visitor.on_auto,
+    Optimize: _Visitor.on_optimize,
+    Profile: _Visitor.on_profile,
+    Directive: _Visitor.on_directive,
+    Setting: _Visitor.on_setting,
+    NameLine: _Visitor.on_tools,
+    Export: _Visitor.on_export,
+    Import: _Visitor.on_import,
+    TestSuite: _Visitor.on_suite,
+    EvalSuite: _Visitor.on_suite,
+    Case: _Visitor.on_member,
+    Data: _Visitor.on_member,
+    Metric: _Visitor.on_metric,
 }  # pyright: ignore[reportAssignmentType]
-
-
-# ── Helpers ───────────────────────────────────────────────────────────────────
-
-
-def lookup_local(scope: LocalScope, name: str, order: int) -> Declaration | None:
-    """The declaration inside the chunk (below its top level) that ``name`` means there."""
-    late = False
-    inner: LocalScope | None = scope
-    while inner is not None and inner.kind != "top":
-        items = inner.names.get(name)
-        if items is not None:
-            found = None
-            for item in items:
-                if item.order < order:
-                    found = item
-            if found is None and late:
-                found = items[0]
-            if found is not None:
-                return found
-        late = late or inner.late
-        inner = inner.parent
-    return None
-
-
-def _resolve(item: Reference) -> bool:
-    found = lookup_local(item.scope, item.name, item.order)
-    if found is None:
-        return False
-    item.target = found
-    if item.use != "write":
-        for scope in item.scope.chain():
-            items = scope.names.get(item.name)
-            if items is not None and found in items:
-                for other in items:
-                    other.read = True
-                break
-    return True
-
-
-def _parameter_type(item: Parameter) -> str:
-    return type_text(item.type, "" if item.default is not None else "str")
-
-
-def _argument(place: Range, value: Value) -> Argument:
-    actual, name = _known(value, rendered=False)
-    return Argument(place, actual, name=name)
-
-
-def _known(value: Value, rendered: bool) -> tuple[str, str]:
-    """The certain type of a value, or the bare name it is; ``rendered`` for returns."""
-    if value.kind == "text" or (rendered and value.kind in ("read", "call")):
-        return "str", ""
-    part = value.parts[0] if value.parts else None
-    if isinstance(part, Python) and value.kind == "native":
-        tree = part.tree.body if isinstance(part.tree, ast.Expression) else part.tree
-        if isinstance(tree, ast.Name):
-            return "", tree.id
-        return literal_type(part), ""
-    if isinstance(part, Read):
-        return "", part.name.text
-    return "", ""
-
-
-_Placer = Callable[[int, int], tuple[int, int]]
-
-
-def _placer(stmt: Stmt, code: str, start: int, indent: int) -> _Placer:
-    """A function from an ``ast`` position (1-based line, UTF-8 byte column) to the chunk's."""
-    first_line, first_column = stmt.locate(start)
-    lines: list[str] | None = None if code.isascii() else code.split("\n")
-
-    def place(line: int, column: int) -> tuple[int, int]:
-        if lines is not None and 0 < line <= len(lines):
-            column = code_points(lines[line - 1], column)
-        return first_line + line - 1, column + (first_column if line == 1 else indent)
-
-    return place
-
-
-def _name_range(item: PyName, place: _Placer) -> Range | None:
-    node = item.node
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        keyword = {ast.FunctionDef: 4, ast.AsyncFunctionDef: 10, ast.ClassDef: 6}[type(node)]
-        line, column = place(node.lineno, node.col_offset)
-        return Range(line, column + keyword, line, column + keyword + len(item.name))
-    if not isinstance(node, ast.expr | ast.alias):
-        return None
-    line, column = place(node.lineno, node.col_offset)
-    end_line, end_column = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-    if isinstance(node, ast.alias):
-        if node.asname is not None:
-            return Range(end_line, end_column - len(node.asname), end_line, end_column)
-        end_line, end_column = line, column + len(item.name)
-    return Range(line, column, end_line, end_column)
-
-
-def _python_arguments(call: ast.Call, place: _Placer) -> tuple[Argument, ...]:
-    found: list[Argument] = []
-
-    def add(node: ast.expr, keyword: str | None, spread: bool) -> None:
-        line, column = place(node.lineno, node.col_offset)
-        end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
-        name = node.id if isinstance(node, ast.Name) else ""
-        holder = Python(0, 0, "", 0, "expr", tree=node)
-        kind = "" if name else literal_type(holder)
-        found.append(Argument(Range(line, column, *end), kind, keyword, spread, name))
-
-    for item in call.args:
-        add(item, None, isinstance(item, ast.Starred))
-    for item in call.keywords:
-        add(item.value, item.arg, item.arg is None)
-    return tuple(found)
-
-
-def _python_detail(node: ast.AST) -> tuple[str, str]:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
-        doc = ast.get_docstring(node) or ""
-        try:
-            returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
-            return f"{word} {node.name}({ast.unparse(node.args)}){returns}", doc
-        except RecursionError:
-            return f"{word} {node.name}(…)", doc
-    if isinstance(node, ast.ClassDef):
-        return f"class {node.name}", ast.get_docstring(node) or ""
-    if isinstance(node, ast.alias):
-        name = f"import {node.name}"
-        return (f"{name} as {node.asname}" if node.asname else name), ""
-    return "", ""

@@ -21,7 +21,7 @@ from kedi.diagnostics import Diagnostic, Related, Severity, Tag
 from kedi.syntax.ast import Field, Import, Init, RawCall
 
 if TYPE_CHECKING:
-    from kedi.analysis.resolve import Analysis
+    from kedi.analysis.view import Analysis
 
 _PYTHON_NAMES = frozenset(dir(builtins)) | {
     "__name__",

@@ -9,7 +9,7 @@ from kedi.analysis.report import Place
 from kedi.syntax.ast import Export, Import, Stmt
 
 if TYPE_CHECKING:
-    from kedi.analysis.checks import Checker
+    from kedi.analysis.checker import CheckerBase as Checker
 
 
 def check_import(checker: Checker, stmt: Stmt, node: Import) -> None:

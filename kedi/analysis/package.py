@@ -67,7 +67,7 @@ def read_manifest(path: Path) -> tuple[PackageManifest | None, tuple[Diagnostic,
 
     The manifest is ``None`` exactly when there are diagnostics.
     """
-    from kedi.analysis.modules import FileReader, unreadable
+    from kedi.analysis.module_files import FileReader, unreadable
 
     try:
         text = FileReader().read(path)
@@ -265,7 +265,7 @@ class _ManifestChecker:
         return source
 
     def tree(self, source: str, place: Place) -> bool:
-        from kedi.analysis.modules import MAIN, is_within
+        from kedi.analysis.module_files import MAIN, is_within
 
         assert self.directory is not None
         root = self.directory / source

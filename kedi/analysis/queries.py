@@ -13,8 +13,8 @@ from typing import Literal
 
 from kedi.analysis.describe import parameter_text
 from kedi.analysis.names import Kind, ModuleProblem
-from kedi.analysis.resolve import Analysis
 from kedi.analysis.symbols import ChunkFacts, Declaration, LocalScope, Range, Reference, range_of
+from kedi.analysis.view import Analysis
 from kedi.source import Span
 from kedi.syntax.ast import (
     Case,
@@ -441,7 +441,7 @@ def _span(analysis: Analysis, index: int, stmt: Stmt, node: Node) -> Span:
 
 
 def _whole(analysis: Analysis, index: int, stmt: Stmt) -> Span:
-    from kedi.analysis.facts import last_line
+    from kedi.analysis.builder import last_line
 
     start = range_of(stmt, stmt.node.start, stmt.node.end)
     extent = Range(start.line, start.column, last_line(stmt), 1 << 20)

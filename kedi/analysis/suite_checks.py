@@ -9,7 +9,7 @@ from kedi.analysis.report import Place
 from kedi.syntax.ast import Data, EvalSuite, Metric, Stmt, TestSuite
 
 if TYPE_CHECKING:
-    from kedi.analysis.checks import Checker
+    from kedi.analysis.checker import CheckerBase as Checker
 
 
 def check_suite(checker: Checker, stmt: Stmt, node: TestSuite | EvalSuite) -> None:

@@ -13,7 +13,7 @@ from kedi.diagnostics import Diagnostic
 from kedi.syntax.ast import Directive, Else, Export, If, NameLine, Profile, Return
 
 if TYPE_CHECKING:
-    from kedi.analysis.resolve import Analysis
+    from kedi.analysis.view import Analysis
 
 
 def whole_program(analysis: Analysis) -> list[Diagnostic]:
