@@ -5,16 +5,17 @@ Names are loaded when they are first used, so that ``import kedi`` stays light.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from kedi._version import __version__
 
+# ``typing`` and ``importlib`` would cost a third of the start of ``kedi --version``.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from kedi.agents.config import configure, context, parallel, reset_config
     from kedi.errors import (
-        LoopIterationLimitError,
         KediPromiseLeak,
+        LoopIterationLimitError,
         SessionDumpError,
         SessionLoadError,
         SessionPersistenceError,
@@ -79,6 +80,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'kedi' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -8,7 +8,6 @@ since inputs are taken when a call is scheduled.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,7 +21,12 @@ if TYPE_CHECKING:
     from kedi.runtime.compiler import Step
     from kedi.runtime.interpreter import Interpreter
 
-_log = logging.getLogger("kedi")
+
+def log_failure(what: str, error: BaseException) -> None:
+    """Log a failure that cannot be raised, because another one is."""
+    import logging
+
+    logging.getLogger("kedi").error("%s failed too: %s: %s", what, type(error).__name__, error)
 
 
 @runtime_checkable
@@ -212,7 +216,7 @@ class ParallelEngine:
     ) -> bool | None:
         failures = [error for _, _, error in results if error is not None]
         for error in failures[1:]:
-            _log.error("a map stage failed too: %s: %s", type(error).__name__, error)
+            log_failure("a map stage", error)
         if failures:
             raise failures[0]
         for ended, value, _ in results:
@@ -236,7 +240,7 @@ class ParallelEngine:
                     if first is None:
                         first = error
                     elif error is not first:
-                        _log.error("a model call failed too: %s: %s", type(error).__name__, error)
+                        log_failure("a model call", error)
         if first is not None:
             raise first
 

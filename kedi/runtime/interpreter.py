@@ -165,11 +165,9 @@ class Interpreter:
                 self.engine.drain()
             except Exception as other:
                 if other is not error:
-                    import logging
+                    from kedi.runtime.engine import log_failure
 
-                    logging.getLogger("kedi").error(
-                        "a model call failed too: %s: %s", type(other).__name__, other
-                    )
+                    log_failure("a model call", other)
             return
         abandon = getattr(self.engine, "abandon", None)
         if callable(abandon):
