@@ -44,7 +44,7 @@ from kedi.errors import KediError
 
 _DIRECTIVE = re.compile(r"<!-- ([a-z ]+?)(?:: (.*))? -->")
 _OPENING = re.compile(r"( *)(`{3,}|~{3,})([a-z]*) *$")
-_PROMISE = re.compile(r"^(\s*(?:=|> show:|print\(|assert ).*?)\s+# (gives|prints) (.*)$")
+_PROMISE = re.compile(r"^(\s*(?:=|return |> show:|print\().*?)\s+# (gives|prints) (.*)$")
 _KNOWN = frozenset(
     ("continued", "program", "file", "model", "error", "prints", "trace", "local model", "not run")
 )
