@@ -34,7 +34,8 @@ class AgentConfig:
 
     ``adapter`` (frameworks) and ``agent`` (harnesses) hold a name or an
     instance, never both. ``adapter_kwargs`` go to the construction of a named
-    adapter. ``parallel`` is ``None`` where the environment decides.
+    adapter. ``parallel`` is ``None`` where the environment decides. What may
+    hold secrets is left out of the ``repr``.
     """
 
     model: str | None = None
@@ -42,10 +43,10 @@ class AgentConfig:
     agent: Any = None
     system: str | None = None
     effort: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=_empty)
+    settings: Mapping[str, Any] = field(default_factory=_empty, repr=False)
     tools: tuple[Any, ...] = ()
-    env: Mapping[str, Any] = field(default_factory=_empty)
-    mcp_servers: tuple[Any, ...] = ()
+    env: Mapping[str, Any] = field(default_factory=_empty, repr=False)
+    mcp_servers: tuple[Any, ...] = field(default=(), repr=False)
     approval: Any = None
     hooks: Any = None
     skills: Any = None
@@ -54,7 +55,7 @@ class AgentConfig:
     parallel: bool | None = None
     max_workers: int = DEFAULT_MAX_WORKERS
     loop_iteration_limit: int = DEFAULT_LOOP_ITERATION_LIMIT
-    adapter_kwargs: Mapping[str, Any] = field(default_factory=_empty)
+    adapter_kwargs: Mapping[str, Any] = field(default_factory=_empty, repr=False)
 
 
 PARAMETERS: tuple[str, ...] = tuple(

@@ -39,6 +39,9 @@ PROVIDER_KEYS: tuple[str, ...] = (
 )
 
 
+_INSTALL_PYDANTIC = "pip install 'pydantic-ai-slim[openai]'"
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """What the environment says about models, read once."""
@@ -136,7 +139,7 @@ def _by_model(model: str | None, environment: Environment) -> Selection:
     if find_spec("pydantic_ai") is None:
         raise NoModelSelected(
             f"No adapter can be used: {why}, but Pydantic AI, which talks to providers, is not "
-            "installed. Install it with `pip install 'kedi[pydantic]'`, or use the model on this "
+            f"installed. Install it with `{_INSTALL_PYDANTIC}`, or use the model on this "
             f"machine: {_local_advice()}."
         )
     if model is None:
@@ -154,7 +157,7 @@ def _local_advice() -> str:
 
     steps: list[str] = []
     if find_spec("xllamacpp") is None:
-        steps.append("`pip install 'kedi[local]'`")
+        steps.append("`pip install xllamacpp`")
     if find_local_model() is None:
         steps.append("`kedi model install`")
     steps.append("KEDI_ADAPTER=local (or `> adapter: local`)")
@@ -162,12 +165,14 @@ def _local_advice() -> str:
 
 
 def _nothing_selected() -> str:
+    provider = ["set its key (such as OPENAI_API_KEY) and KEDI_ADAPTER_MODEL=provider:model"]
+    if find_spec("pydantic_ai") is None:
+        provider.insert(0, f"`{_INSTALL_PYDANTIC}`")
     return (
         "No model is selected, and this statement needs one. To use the small model that runs on "
         f"this machine without a key: {_local_advice()}. To use a provider: "
-        "`pip install 'kedi[pydantic]'`, set its key (such as OPENAI_API_KEY) and "
-        "KEDI_ADAPTER_MODEL=provider:model. To answer yourself, in tests: pass "
-        "`adapter=` an adapter, such as kedi.agents.adapters.scripted.ScriptedAdapter([...])."
+        f"{', then '.join(provider)}. To answer yourself, in tests: pass `adapter=` an adapter, "
+        "such as kedi.agents.adapters.scripted.ScriptedAdapter([...])."
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from kedi.agent_adapter import AdapterCapabilities, ToolSpec
 from kedi.agents.adapters.scripted import ScriptedAdapter
+from kedi.agents.calls import ModelRequest
 from kedi.agents.config import (
     PARAMETERS,
     AgentConfig,
@@ -347,3 +348,15 @@ def test_kedi_parallel(text: str, value: tuple[bool, int | None]) -> None:
 def test_kedi_parallel_refuses(text: str) -> None:
     with pytest.raises(ConfigurationError, match="KEDI_PARALLEL"):
         parse_parallel(text)
+
+
+def test_secrets_do_not_show_in_a_repr() -> None:
+    config = make_config(
+        adapter="pydantic",
+        api_key="sk-1",
+        env={"key": "sk-2"},
+        settings={"extra_headers": {"x": "sk-3"}},
+        mcp_servers=[{"url": "u", "headers": {"x": "sk-4"}}],
+    )
+    assert "sk-" not in repr(config)
+    assert "sk-" not in repr(ModelRequest("raw", "x", settings=config.settings))

@@ -19,7 +19,8 @@ import pytest
 from pydantic import BaseModel
 
 from kedi.agents.adapters import local
-from kedi.agents.adapters.local import LocalAdapter, bounded, create, fill_in_prompt, prompt_type
+from kedi.agents.adapters.local import LocalAdapter, create
+from kedi.agents.adapters.local_prompts import bounded, fill_in_prompt, prompt_type
 from kedi.agents.calls import ModelCallError, ModelRequest, call_model
 from kedi.agents.contract import Usage
 from kedi.agents.errors import ConfigurationError
@@ -282,7 +283,7 @@ def test_missing_runtime_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(local, "find_spec", lambda name: None)
     with pytest.raises(ModelCallError) as caught:
         call_model(LocalAdapter(path="x.gguf"), CAPITAL)
-    assert "kedi[local]" in str(caught.value.hint)
+    assert "pip install xllamacpp" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

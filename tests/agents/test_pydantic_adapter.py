@@ -108,7 +108,7 @@ class Provider(ThreadingHTTPServer):
 @pytest.fixture
 def provider() -> Iterator[Provider]:
     server = Provider()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield server
     server.released.set()
@@ -317,7 +317,7 @@ def test_missing_library_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, mak
     for request in (COUNT, ModelRequest("raw", "x", model="small")):
         with pytest.raises(ModelCallError) as caught:
             call_model(make(), request)
-        assert "kedi[pydantic]" in str(caught.value.hint)
+        assert "pydantic-ai-slim[openai]" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
@@ -394,3 +394,14 @@ def test_close_can_be_repeated_and_calls_go_on(provider: Provider, make: Made) -
     adapter.close()
     adapter.close()
     assert call_model(adapter, raw).text == "b"
+
+
+def test_a_test_cannot_reach_a_provider_by_accident(
+    network_attempts: list[str], make: Made
+) -> None:
+    adapter = make(base_url="https://api.openai.com/v1", api_key="sk")
+    request = ModelRequest("raw", "x", model="small", settings={"max_retries": 0})
+    with pytest.raises(ModelCallError):
+        call_model(adapter, request)
+    assert network_attempts
+    network_attempts.clear()

@@ -91,7 +91,12 @@ def test_nothing_selected_says_what_to_do_local_first(installed: set[str]) -> No
         select(AgentConfig(), environment())
     text = caught.value.message
     assert "\n" not in text
-    order = ["kedi[local]", "kedi model install", "KEDI_ADAPTER=local", "kedi[pydantic]"]
+    order = [
+        "pip install xllamacpp",
+        "kedi model install",
+        "KEDI_ADAPTER=local",
+        "pydantic-ai-slim[openai]",
+    ]
     places = [text.index(item) for item in [*order, "OPENAI_API_KEY", "KEDI_ADAPTER_MODEL"]]
     assert places == sorted(places)
 
@@ -103,7 +108,7 @@ def test_advice_leaves_out_what_is_done(installed: set[str]) -> None:
         file.truncate(MODEL_BYTES)
     with pytest.raises(NoModelSelected) as caught:
         select(AgentConfig(), environment())
-    assert "kedi[local]" not in caught.value.message
+    assert "xllamacpp" not in caught.value.message
     assert "kedi model install" not in caught.value.message
     assert "KEDI_ADAPTER=local" in caught.value.message
 
@@ -124,7 +129,7 @@ def test_provider_key_without_a_model_says_so(installed: set[str]) -> None:
 
 def test_provider_key_without_the_library_says_so(installed: set[str]) -> None:
     installed.clear()
-    with pytest.raises(NoModelSelected, match=r"kedi\[pydantic\]"):
+    with pytest.raises(NoModelSelected, match=r"pydantic-ai-slim\[openai\]"):
         select(AgentConfig(), environment(OPENAI_API_KEY="sk"))
 
 

@@ -12,15 +12,20 @@ import json
 import secrets
 import sys
 import threading
-from collections.abc import Mapping
 from concurrent.futures import Future
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
-from kedi.agents.calls import ModelCallError
+from kedi.agents.adapters.local_prompts import (
+    ENFORCED_FORMATS,
+    PRIMING,
+    SYSTEM,
+    bounded,
+    fill_in_prompt,
+)
 from kedi.agents.contract import (
     AdapterCapabilities,
     AgentAdapterKind,
@@ -32,43 +37,13 @@ from kedi.agents.contract import (
 )
 from kedi.agents.errors import ConfigurationError
 from kedi.agents.install import find_local_model, model_path
-from kedi.agents.schemas import described, json_schema
-from kedi.agents.validation import type_label
+from kedi.agents.requests import ModelCallError
+from kedi.agents.schemas import json_schema
 
 MODEL = "SmolLM2-135M-Instruct.Q4_1"
 CONTEXT_TOKENS = 2048
 MAX_TOKENS = 200
-MAX_STRING = 60
-MAX_ITEMS = 6
-
-# Formats that llama.cpp's grammar enforces by itself.
-_ENFORCED_FORMATS = frozenset({"date", "time", "date-time", "uuid"})
 _CPUINFO = Path("/proc/cpuinfo")
-# Bytes without a pattern become escapes without end.
-_PATTERNS: Mapping[str, str] = {
-    "duration": "^P([0-9]{1,3}D|T[0-9]{1,3}[HMS])$",
-    "binary": f"^[A-Za-z0-9 .,]{{0,{MAX_STRING}}}$",
-}
-
-_SYSTEM = (
-    "You fill in blanks. The user gives a sentence with blanks written as [name: type]. "
-    "Reply only with a JSON object that gives the correct value of every blank."
-)
-_PRIMING: Mapping[str, str] = {
-    "The capital of Italy is [capital: str] and has [population: int] inhabitants.": (
-        '{"capital": "Rome", "population": 2800000}'
-    ),
-    "The mood of the message 'I am so tired of these delays.' is "
-    "[mood: Literal['happy','unhappy']].": '{"mood": "unhappy"}',
-    "It is [answer: bool] that fish live in water.": '{"answer": true}',
-    "It is [answer: bool] that Rome is the capital of Norway.": '{"answer": false}',
-    "Two plus two equals [total: int], and two animals on a farm are [animals: list[str]].": (
-        '{"total": 4, "animals": ["cow", "pig"]}'
-    ),
-    "The phone number in the text 'Call Tom on 555-0142.' is [phone: str].": (
-        '{"phone": "555-0142"}'
-    ),
-}
 
 
 class LocalAdapter:
@@ -96,7 +71,7 @@ class LocalAdapter:
         supports_approvals=False,
         supports_stream=False,
         setting_names=frozenset({"max_tokens"}),
-        schema_formats=_ENFORCED_FORMATS,
+        schema_formats=ENFORCED_FORMATS,
     )
 
     def __init__(self, *, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> None:
@@ -115,8 +90,8 @@ class LocalAdapter:
         """Fill the blanks of a template by constrained decoding."""
         schema = bounded(json_schema(output_schema))
         prompt = fill_in_prompt(template, output_schema)
-        messages = [{"role": "system", "content": f"{_SYSTEM}\n{system}" if system else _SYSTEM}]
-        for question, answer in _PRIMING.items():
+        messages = [{"role": "system", "content": f"{SYSTEM}\n{system}" if system else SYSTEM}]
+        for question, answer in PRIMING.items():
             messages.append({"role": "user", "content": question})
             messages.append({"role": "assistant", "content": answer})
         messages.append({"role": "user", "content": prompt})
@@ -204,77 +179,6 @@ def _read_reply(reply: dict[str, Any], max_tokens: int, free: bool) -> tuple[str
         )
     counts = cast("dict[str, Any]", reply.get("usage") or {})
     return text, Usage(counts.get("prompt_tokens"), counts.get("completion_tokens"))
-
-
-def fill_in_prompt(template: str, output_schema: dict[str, Any]) -> str:
-    """The template with every ``[name]`` written ``[name: type]``, as the model was primed.
-
-    Fields that the text does not mention are appended; a claim becomes a
-    sentence about its truth.
-    """
-    text = template
-    unseen: list[str] = []
-    for name, expected in output_schema.items():
-        blank = f"[{name}: {prompt_type(expected)}]"
-        if f"[{name}]" in text:
-            text = text.replace(f"[{name}]", blank)
-        else:
-            unseen.append(blank)
-    if not unseen:
-        return text
-    if list(output_schema) == ["claim"]:
-        return f"It is {unseen[0]} that {text}"
-    return f"{text}\n{' '.join(unseen)}"
-
-
-def prompt_type(expected: Any, depth: int = 3) -> str:
-    """A type as the prompt shows it: models with their fields, literals without spaces."""
-    kept, _ = described(expected)
-    fields = getattr(kept, "model_fields", None)
-    if isinstance(kept, type) and isinstance(fields, dict) and depth > 0:
-        known = cast("dict[str, Any]", fields)
-        inner = ", ".join(
-            f"{name}: {prompt_type(item.annotation, depth - 1)}" for name, item in known.items()
-        )
-        return f"{kept.__name__}({inner})"
-    label = type_label(kept)
-    if label.startswith("Literal["):
-        return f"Literal[{','.join(repr(item) for item in get_args(kept))}]"
-    args = get_args(kept)
-    if get_origin(kept) is list and len(args) == 1:
-        return f"list[{prompt_type(args[0], depth)}]"
-    return label
-
-
-def bounded(schema: Any) -> Any:
-    """The schema with open strings and arrays capped, so that greedy decoding ends.
-
-    What llama.cpp's grammar cannot enforce (other formats, patterns with
-    lookaround) is taken out; validation still checks it.
-    """
-    if isinstance(schema, list):
-        return [bounded(item) for item in cast("list[Any]", schema)]
-    if not isinstance(schema, dict):
-        return schema
-    out: dict[str, Any] = {
-        key: bounded(value)
-        if key not in ("properties", "$defs")
-        else {name: bounded(item) for name, item in value.items()}
-        for key, value in cast("dict[str, Any]", schema).items()
-    }
-    if out.get("type") == "string":
-        if "(?" in str(out.get("pattern", "")):
-            del out["pattern"]
-        if out.get("format") in _PATTERNS:
-            out = {"type": "string", "pattern": _PATTERNS[out["format"]]}
-        elif out.get("format") not in _ENFORCED_FORMATS:
-            out.pop("format", None)
-        if not {"enum", "const", "format", "pattern"} & out.keys():
-            most = max(MAX_STRING, out.get("minLength", 0))
-            out["maxLength"] = min(out.get("maxLength", most), most)
-    if out.get("type") == "array" and "prefixItems" not in out:
-        out.setdefault("maxItems", max(MAX_ITEMS, out.get("minItems", 0)))
-    return out
 
 
 class _Engine:
@@ -370,7 +274,7 @@ def _runtime() -> Any:
     if find_spec("xllamacpp") is None:
         raise ModelCallError(
             "the adapter `local` needs the package xllamacpp, which is not installed",
-            hint="`pip install 'kedi[local]'`",
+            hint="`pip install xllamacpp` (the extra `local`)",
         )
     _check_processor()
     try:
@@ -428,4 +332,4 @@ def create(*, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> L
     return LocalAdapter(path=path, max_tokens=max_tokens)
 
 
-__all__ = ["MODEL", "LocalAdapter", "bounded", "create", "fill_in_prompt", "prompt_type"]
+__all__ = ["MODEL", "LocalAdapter", "create"]

@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from typing import Any, cast
 
 from kedi.agents.async_bridge import run_coroutine
-from kedi.agents.calls import ModelCallError
 from kedi.agents.contract import (
     AdapterCapabilities,
     AgentAdapterKind,
@@ -26,6 +25,7 @@ from kedi.agents.contract import (
     Usage,
 )
 from kedi.agents.errors import ConfigurationError
+from kedi.agents.requests import ModelCallError
 from kedi.agents.schemas import answer_model, json_schema
 from kedi.agents.validation import TypeMismatch, from_model
 
@@ -284,7 +284,7 @@ def _require() -> None:
     if find_spec("pydantic_ai") is None:
         raise ModelCallError(
             "the adapter `pydantic` needs Pydantic AI, which is not installed",
-            hint="`pip install 'kedi[pydantic]'`",
+            hint="`pip install 'pydantic-ai-slim[openai]'` (the extra `pydantic`)",
         )
 
 

@@ -12,9 +12,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from kedi.agents.calls import ModelCallError
 from kedi.agents.contract import AdapterCapabilities, AgentAdapterKind
 from kedi.agents.errors import ConfigurationError
+from kedi.agents.requests import ModelCallError
 
 Answers = Sequence[Any] | Mapping[Any, Any] | Callable[..., Any]
 
