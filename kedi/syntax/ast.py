@@ -213,7 +213,7 @@ class TypeDef(Statement):
 
 @dataclass(slots=True)
 class If(Statement):
-    """``> if: `cond`:`` (``condition``) or ``> if: text`` (``claim``). ``else`` is the next sibling."""
+    """``> if: `cond`:`` (``condition``) or ``> if: text`` (``claim``); else comes as next sibling."""
 
     condition: Python | None
     claim: tuple[Part, ...] | None
@@ -387,10 +387,10 @@ class Broken(Statement):
 
 @dataclass(slots=True, eq=False)
 class Stmt:
-    """A node at its place.
+    r"""A node at its place.
 
     ``text`` is the whole logical line from the first character of its first
-    physical line (indentation included), line ends normalised to ``\\n``.
+    physical line (indentation included), line ends normalised to ``\n``.
     ``line`` and ``offset`` are 0-based and relative to the chunk.
     """
 
@@ -446,10 +446,10 @@ class Chunk:
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A parsed source: chunks and, parallel to them, their absolute lines and offsets (0-based).
+    r"""A parsed source: chunks and, parallel to them, their absolute lines and offsets (0-based).
 
     ``source.text`` is the text as parsed: without a byte order mark, and every
-    line end one ``\\n``; all offsets count in it. ``flagged`` lists the chunks
+    line end one ``\n``; all offsets count in it. ``flagged`` lists the chunks
     with diagnostics and ``far`` those with a ``reach``, by index.
     """
 

@@ -282,8 +282,10 @@ def _statement(
 ) -> tuple[Stmt, str | None, int]:
     """Parse the logical line that starts at ``at``."""
     text = builder.text
-    is_code = context in CODE_PLACES
-    end, fault, reach = logical_line(text, at, first, width, is_code)
+    if context == "requirements":
+        end, fault, reach = line_end(text, first), None, 0
+    else:
+        end, fault, reach = logical_line(text, at, first, width, context in CODE_PLACES)
     if reach > builder.reach:
         builder.reach = reach
     line = text[at:end]

@@ -26,10 +26,14 @@ ValueKind = Literal[
 ``duration`` are numbers with a unit; ``any`` is checked by the adapter."""
 
 CODE_PLACES: frozenset[Place] = frozenset({"top", "fragment", "block", "procedure", "inner"})
-_CONFIGURATION: frozenset[Place] = CODE_PLACES | {"profile"}
 _PROFILE: frozenset[Place] = frozenset({"profile"})
+_CONFIGURATION: frozenset[Place] = CODE_PLACES.union(_PROFILE)
 _TOP: frozenset[Place] = frozenset({"top", "fragment"})
 _FILE: frozenset[Place] = frozenset({"top"})
+_PROCEDURE: frozenset[Place] = frozenset({"procedure"})
+_IN_PROCEDURE: frozenset[Place] = frozenset({"procedure", "inner"})
+_TEST: frozenset[Place] = frozenset({"test"})
+_EVAL: frozenset[Place] = frozenset({"eval"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,10 @@ class DirectiveSpec:
     """One directive.
 
     ``value`` and ``words`` say what its one-line value may be. ``body`` is the
-    kind of its block, ``None`` when it has none; ``block_only`` when it has no
-    one-line value, ``optional_block`` when it has both forms. ``fields`` are
-    the known settings of the block; empty with ``open_fields`` when any name
-    may stand there. ``where`` completes "… belongs …" for a misplaced one.
+    kind of its block; ``block`` says whether it never has one, always has one
+    instead of a value, or takes one ``instead`` of its value. ``fields`` are the
+    known settings of the block, empty when any name may stand there. ``where``
+    completes "it belongs …" for a misplaced one.
     """
 
     name: str
@@ -195,54 +199,292 @@ _PACKAGE = (
 )
 
 
-def _spec(
-    name: str, form: Form, places: frozenset[Place], summary: str, **rest: object
-) -> DirectiveSpec:
-    return DirectiveSpec(name, form, places, summary, **rest)  # type: ignore[arg-type]
-
-
 _ALL = (
     # Control flow and output
-    _spec("if", "condition", CODE_PLACES, "run a block when a condition or claim holds", body="code", block="always"),
-    _spec("else", "none", CODE_PLACES, "run a block when the condition before did not hold", body="code", block="always"),
-    _spec("loop", "condition", CODE_PLACES, "repeat a block, or visit the items of an iterable", body="code", block="always"),
-    _spec("map", "none", CODE_PLACES, "run once per iteration of the loop before", body="code", block="always"),
-    _spec("show", "text", CODE_PLACES, "print one line"),
+    DirectiveSpec(
+        "if",
+        "condition",
+        CODE_PLACES,
+        "run a block when a condition or claim holds",
+        body="code",
+        block="always",
+    ),
+    DirectiveSpec(
+        "else",
+        "none",
+        CODE_PLACES,
+        "run a block when the condition before did not hold",
+        body="code",
+        block="always",
+    ),
+    DirectiveSpec(
+        "loop",
+        "condition",
+        CODE_PLACES,
+        "repeat a block, or visit the items of an iterable",
+        body="code",
+        block="always",
+    ),
+    DirectiveSpec(
+        "map",
+        "none",
+        CODE_PLACES,
+        "run once per iteration of the loop before",
+        body="code",
+        block="always",
+    ),
+    DirectiveSpec("show", "text", CODE_PLACES, "print one line"),
     # Modules and packages
-    _spec("import", "path", _TOP, "use the exported names of a module", body="names", block="instead", where="at the top level"),
-    _spec("export", "names", _FILE, "names that importers may use", body="names", block="instead", where="at the top level of a module file"),
-    _spec("package", "name", _FILE, "metadata of a package", body="settings", block="always", fields=_PACKAGE, where="in `package.kedi`"),
+    DirectiveSpec(
+        "import",
+        "path",
+        _TOP,
+        "use the exported names of a module",
+        body="names",
+        block="instead",
+        where="at the top level",
+    ),
+    DirectiveSpec(
+        "export",
+        "names",
+        _FILE,
+        "names that importers may use",
+        body="names",
+        block="instead",
+        where="at the top level of a module file",
+    ),
+    DirectiveSpec(
+        "package",
+        "name",
+        _FILE,
+        "metadata of a package",
+        body="settings",
+        block="always",
+        fields=_PACKAGE,
+        where="in `package.kedi`",
+    ),
     # Models and agents
-    _spec("adapter", "text", _CONFIGURATION, "framework that makes model calls", value="name"),
-    _spec("agent", "text", _CONFIGURATION, "harness that makes model calls", value="name", body="settings", block="instead", fields=(FieldSpec("acp", "any", (), "command of an ACP agent"),)),
-    _spec("model", "text", _CONFIGURATION, "model identifier"),
-    _spec("effort", "text", _CONFIGURATION, "reasoning effort", value="word", words=EFFORTS),
-    _spec("system", "text", _CONFIGURATION, "instructions", body="prose", block="instead"),
-    _spec("settings", "text", _CONFIGURATION, "settings of model calls, merged by name", body="settings", block="always", fields=SETTINGS),
-    _spec("requires", "names", _CONFIGURATION, "capabilities the adapter must have", body="names", block="instead"),
-    _spec("approval", "text", _CONFIGURATION, "policy for tool calls", value="word", words=("allow", "deny")),
-    _spec("history", "text", _CONFIGURATION, "whether calls see earlier turns", value="flag", body="settings", block="instead", fields=_HISTORY),
-    _spec("artifacts", "text", _CONFIGURATION, "large values as references", value="flag", body="settings", block="instead", fields=_ARTIFACTS),
-    _spec("codemode", "text", _CONFIGURATION, "tools called from sandboxed code", value="flag", body="settings", block="instead", fields=_CODEMODE),
-    _spec("skills", "text", _CONFIGURATION, "project skills", value="flag", body="settings", block="instead", fields=_SKILLS),
-    _spec("mcp", "text", _CONFIGURATION, "one MCP server", body="settings", block="always", fields=_MCP),
-    _spec("hooks", "text", _CONFIGURATION, "handlers of agent events", value="flag", body="settings", block="instead", fields=_HOOKS),
-    _spec("use", "names", _CONFIGURATION, "offer a tool, or apply a profile", value="name", body="names", block="instead"),
-    _spec("profile", "name", CODE_PLACES, "a reusable set of directives", body="profile", block="always", where="among statements"),
-    _spec("output", "type", _PROFILE, "type of a subagent's answer", value="type", where="in a profile"),
-    _spec("subagent", "text", _PROFILE, "a profile that may be delegated to", value="name", where="in a profile"),
-    _spec("max_agents", "text", _PROFILE, "most descendants of one call", value="count", where="in a profile"),
-    _spec("workflow", "text", _PROFILE, "how children are started", value="word", words=("delegate", "dynamic"), where="in a profile"),
+    DirectiveSpec(
+        "adapter", "text", _CONFIGURATION, "framework that makes model calls", value="name"
+    ),
+    DirectiveSpec(
+        "agent",
+        "text",
+        _CONFIGURATION,
+        "harness that makes model calls",
+        value="name",
+        body="settings",
+        block="instead",
+        fields=(FieldSpec("acp", "any", (), "command of an ACP agent"),),
+    ),
+    DirectiveSpec("model", "text", _CONFIGURATION, "model identifier"),
+    DirectiveSpec(
+        "effort", "text", _CONFIGURATION, "reasoning effort", value="word", words=EFFORTS
+    ),
+    DirectiveSpec("system", "text", _CONFIGURATION, "instructions", body="prose", block="instead"),
+    DirectiveSpec(
+        "settings",
+        "text",
+        _CONFIGURATION,
+        "settings of model calls, merged by name",
+        body="settings",
+        block="always",
+        fields=SETTINGS,
+    ),
+    DirectiveSpec(
+        "requires",
+        "names",
+        _CONFIGURATION,
+        "capabilities the adapter must have",
+        body="names",
+        block="instead",
+    ),
+    DirectiveSpec(
+        "approval",
+        "text",
+        _CONFIGURATION,
+        "policy for tool calls",
+        value="word",
+        words=("allow", "deny"),
+    ),
+    DirectiveSpec(
+        "history",
+        "text",
+        _CONFIGURATION,
+        "whether calls see earlier turns",
+        value="flag",
+        body="settings",
+        block="instead",
+        fields=_HISTORY,
+    ),
+    DirectiveSpec(
+        "artifacts",
+        "text",
+        _CONFIGURATION,
+        "large values as references",
+        value="flag",
+        body="settings",
+        block="instead",
+        fields=_ARTIFACTS,
+    ),
+    DirectiveSpec(
+        "codemode",
+        "text",
+        _CONFIGURATION,
+        "tools called from sandboxed code",
+        value="flag",
+        body="settings",
+        block="instead",
+        fields=_CODEMODE,
+    ),
+    DirectiveSpec(
+        "skills",
+        "text",
+        _CONFIGURATION,
+        "project skills",
+        value="flag",
+        body="settings",
+        block="instead",
+        fields=_SKILLS,
+    ),
+    DirectiveSpec(
+        "mcp",
+        "text",
+        _CONFIGURATION,
+        "one MCP server",
+        body="settings",
+        block="always",
+        fields=_MCP,
+    ),
+    DirectiveSpec(
+        "hooks",
+        "text",
+        _CONFIGURATION,
+        "handlers of agent events",
+        value="flag",
+        body="settings",
+        block="instead",
+        fields=_HOOKS,
+    ),
+    DirectiveSpec(
+        "use",
+        "names",
+        _CONFIGURATION,
+        "offer a tool, or apply a profile",
+        value="name",
+        body="names",
+        block="instead",
+    ),
+    DirectiveSpec(
+        "profile",
+        "name",
+        CODE_PLACES,
+        "a reusable set of directives",
+        body="profile",
+        block="always",
+        where="among statements",
+    ),
+    DirectiveSpec(
+        "output",
+        "type",
+        _PROFILE,
+        "type of a subagent's answer",
+        value="type",
+        where="in a profile",
+    ),
+    DirectiveSpec(
+        "subagent",
+        "text",
+        _PROFILE,
+        "a profile that may be delegated to",
+        value="name",
+        where="in a profile",
+    ),
+    DirectiveSpec(
+        "max_agents",
+        "text",
+        _PROFILE,
+        "most descendants of one call",
+        value="count",
+        where="in a profile",
+    ),
+    DirectiveSpec(
+        "workflow",
+        "text",
+        _PROFILE,
+        "how children are started",
+        value="word",
+        words=("delegate", "dynamic"),
+        where="in a profile",
+    ),
     # Procedures
-    _spec("tool", "text", frozenset[Place]({"procedure"}), "how the procedure is offered as a tool", value="flag", body="settings", block="always", fields=_TOOL, where="directly in a procedure"),
-    _spec("optimize", "name", frozenset[Place]({"procedure", "inner"}), "a template whose wording may be optimised", body="prose", block="always", where="in a procedure"),
-    _spec("auto", "none", frozenset[Place]({"procedure"}), "a specification to implement", body="prose", block="always", where="directly in a procedure"),
+    DirectiveSpec(
+        "tool",
+        "text",
+        _PROCEDURE,
+        "how the procedure is offered as a tool",
+        value="flag",
+        body="settings",
+        block="always",
+        fields=_TOOL,
+        where="directly in a procedure",
+    ),
+    DirectiveSpec(
+        "optimize",
+        "name",
+        _IN_PROCEDURE,
+        "a template whose wording may be optimised",
+        body="prose",
+        block="always",
+        where="in a procedure",
+    ),
+    DirectiveSpec(
+        "auto",
+        "none",
+        _PROCEDURE,
+        "a specification to implement",
+        body="prose",
+        block="always",
+        where="directly in a procedure",
+    ),
     # Suites
-    _spec("case", "name", frozenset[Place]({"test"}), "one test case", body="code", block="always", where="in a `@test:` suite"),
-    _spec("data", "name", frozenset[Place]({"eval"}), "rows of a data set", body="code", block="always", where="in an `@eval:` suite"),
-    _spec("test_data", "name", frozenset[Place]({"eval"}), "held-out rows of a data set", body="code", block="always", where="in an `@eval:` suite"),
-    _spec("metric", "metric", frozenset[Place]({"eval"}), "score of one row", body="code", block="always", where="in an `@eval:` suite"),
-)  # fmt: skip
+    DirectiveSpec(
+        "case",
+        "name",
+        _TEST,
+        "one test case",
+        body="code",
+        block="always",
+        where="in a `@test:` suite",
+    ),
+    DirectiveSpec(
+        "data",
+        "name",
+        _EVAL,
+        "rows of a data set",
+        body="code",
+        block="always",
+        where="in an `@eval:` suite",
+    ),
+    DirectiveSpec(
+        "test_data",
+        "name",
+        _EVAL,
+        "held-out rows of a data set",
+        body="code",
+        block="always",
+        where="in an `@eval:` suite",
+    ),
+    DirectiveSpec(
+        "metric",
+        "metric",
+        _EVAL,
+        "score of one row",
+        body="code",
+        block="always",
+        where="in an `@eval:` suite",
+    ),
+)
 
 DIRECTIVES: dict[str, DirectiveSpec] = {item.name: item for item in _ALL}
 
@@ -263,8 +505,3 @@ WORDS_OF_OTHER_LANGUAGES = {
     "eval": "a suite reads `@eval: procedure:`",
 }
 """Names that people try as directives, and what to write."""
-
-
-def unknown_fields_allowed(spec: DirectiveSpec) -> bool:
-    """Whether the block of ``spec`` takes settings of any name."""
-    return not spec.fields

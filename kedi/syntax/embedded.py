@@ -76,7 +76,7 @@ def inline_end(text: str, start: int) -> int:
 
 
 def type_end(text: str, start: int, limit: int | None = None) -> int:
-    """End of a type that starts at ``start``: an unnested ``] ) , = : # \\n`` or backtick."""
+    r"""End of a type that starts at ``start``: an unnested ``] ) , = : # \n`` or backtick."""
     depth = 0
     limit = len(text) if limit is None else limit
     for match in _INSIDE.finditer(text, start, limit):
@@ -118,20 +118,17 @@ def parse_python(text: str, code: str, code_start: int, kind: Kind, indent: int 
     message, line, column, end_line, end_column = found
     start = _place(text, code_start, indent, line, column)
     end = _place(text, code_start, indent, end_line, end_column)
-    raise Fault(
-        "python-syntax", f"Python: {message}", start, max(end, start), _advice(message, kind)
-    )
+    hint = _advice(message, code, kind)
+    raise Fault("python-syntax", f"Python: {message}", start, max(end, start), hint)
 
 
-def _advice(message: str, kind: Kind) -> str | None:
+def _advice(message: str, code: str, kind: Kind) -> str | None:
     if kind == "suite":
         return None
     if "unterminated" in message or "never closed" in message:
         return "a backtick ends inline Python; write \\x60 for one inside a string, or use a fence"
-    if kind == "expr" and message.startswith("invalid syntax"):
-        return (
-            "one expression is expected here; statements stand on a line of their own or in a fence"
-        )
+    if kind == "expr" and isinstance(_check(code, "suite"), ast.AST):
+        return "an expression is expected here; a statement stands alone on a line or in a fence"
     return None
 
 
@@ -148,34 +145,40 @@ def _check(code: str, kind: Kind) -> ast.AST | tuple[str, int, int, int, int]:
         return error.msg or "invalid syntax", line, column, end_line, end_column
     except (MemoryError, RecursionError):
         return "this code is nested too deeply", 1, 0, 1, 1
-    except (ValueError, OverflowError, UnicodeError) as error:
+    except UnicodeError:
+        return "source code cannot hold lone surrogates", 1, 0, 1, 1
+    except (ValueError, OverflowError) as error:
         return str(error), 1, 0, 1, 1
 
 
 def _parse(code: str, kind: Kind) -> ast.AST:
     if kind == "expr":
-        tree = compile(code, "<kedi>", "eval", _ONLY_AST, True)
+        expression = compile(code, "<kedi>", "eval", _ONLY_AST, True)
+        assert isinstance(expression, ast.Expression)
         if _NEEDS_COMPILER.search(code):
-            compile(tree, "<kedi>", "eval", 0, True)
-        return tree
+            compile(expression, "<kedi>", "eval", 0, True)
+        return expression
     tree = compile(code, "<kedi>", "exec", _ONLY_AST, True)
     assert isinstance(tree, ast.Module)
-    if kind == "stmt":
-        if len(tree.body) != 1:
-            if not tree.body:
-                raise SyntaxError("expected a statement", ("<kedi>", 1, 1, code, 1, 2))
-            second = tree.body[1]
-            before = code.split("\n")[second.lineno - 1].encode()[: second.col_offset]
-            column = len(before.decode("utf-8", "ignore")) + 1
-            raise SyntaxError(
-                "one statement only; put several in a fence",
-                ("<kedi>", second.lineno, column, code, second.lineno, column + 1),
-            )
+    if kind == "suite":
         if _NEEDS_COMPILER.search(code):
-            compile(tree, "<kedi>", "exec", 0, True)
-    elif _NEEDS_COMPILER.search(code):
-        _check_suite(tree, code)
+            _check_suite(tree, code)
+        return tree
+    if len(tree.body) != 1:
+        raise _not_one_statement(tree, code)
+    if _NEEDS_COMPILER.search(code):
+        compile(tree, "<kedi>", "exec", 0, True)
     return tree
+
+
+def _not_one_statement(tree: ast.Module, code: str) -> SyntaxError:
+    if not tree.body:
+        return SyntaxError("expected a statement", ("<kedi>", 1, 1, code, 1, 2))
+    second = tree.body[1]
+    before = code.split("\n")[second.lineno - 1].encode()[: second.col_offset]
+    column = len(before.decode("utf-8", "ignore")) + 1
+    where = ("<kedi>", second.lineno, column, code, second.lineno, column + 1)
+    return SyntaxError("one statement only; put several in a fence", where)
 
 
 def _check_suite(tree: ast.Module, code: str) -> None:
@@ -235,3 +238,8 @@ def _place(text: str, code_start: int, indent: int, line: int, column: int) -> i
     if line > 1:
         column += indent
     return min(at + column, end)
+
+
+def forget_pieces() -> None:
+    """Empty the memory of Python pieces; for measurements."""
+    _trees.clear()

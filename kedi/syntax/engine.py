@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kedi.syntax import actions
+from kedi.syntax import rules_directives, rules_statements, rules_text
 from kedi.syntax.embedded import inline_end, type_end
 from kedi.syntax.explain import explain
 from kedi.syntax.tables import DEFAULTS, ENDS, GOTOS, REDUCES, RULES, SHIFTS, STARTS, TERMINALS
@@ -25,7 +25,12 @@ _SKIP = r"(?:[ \t\n]++|#[^\n]*+)*+"
 _END = {True: r"(?:#[^\n]*+)?+(\Z)", False: r"(\Z)"}
 
 _ends = frozenset(ENDS)
-_actions: list[Action] = [getattr(actions, name) for name, _, _ in RULES]
+_functions: dict[str, Any] = {
+    **vars(rules_text),
+    **vars(rules_statements),
+    **vars(rules_directives),
+}
+_actions: list[Action] = [_functions[name] for name, _, _ in RULES]
 _sizes = [size for _, size, _ in RULES]
 _gotos: list[dict[int, int]] = []
 _nonterminals = {name: index for index, name in enumerate(sorted({r[2] for r in RULES}))}

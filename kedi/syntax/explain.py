@@ -9,6 +9,10 @@ from kedi.syntax.embedded import depth_after
 from kedi.syntax.faults import Fault
 
 _word = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_assignment = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*(?::[^=\n]*)?:?=(?!=)")
+_python_line = re.compile(r"(?:def|class|import|from|print)\b[ \t(]")
+_field_name = re.compile(r"\[[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*")
+_field_like = re.compile(r"\[[ \t]*([^\]\n:]*)[^\]\n]*\]?[ \t]*(:?=|<<)?")
 _TEXT = {"TEXT", "ARGUMENT_TEXT"}
 _SHOWN = {
     "NAME": "a name",
@@ -31,6 +35,14 @@ _SHOWN = {
     "HEADER_END": "`:`",
     "$END": "the end of the line",
 }
+_FORMS = {
+    "procedure": "a procedure reads @name(parameter: type) -> type:",
+    "type_def": "a type reads ~Name(field: type)",
+    "import_": "an import reads `> import: folder/module`",
+    "loop_each": "a loop reads > loop [item]: `iterable`:",
+    "metric": "a metric reads `> metric: name(dataset):`",
+    "suite": "a suite reads `@test: procedure:`",
+}
 _HEADERS = {"procedure", "type_def"}
 
 
@@ -41,6 +53,8 @@ def explain(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
         return _in_text(rule, text, at, "ARGUMENT_TEXT" in accepted)
     if "EQ" in accepted:
         return not_a_statement(text, at)
+    if "FIELD" in accepted:
+        return _target(text, at)
     if rest[:1] == "`":
         return _backtick(text, at)
     if not rest:
@@ -57,12 +71,7 @@ def explain(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
         )
     end = _chunk_end(text, at)
     wanted = _list(accepted)
-    hint = None
-    if rule == "procedure":
-        hint = "a procedure reads @name(parameter: type) -> type:"
-    elif rule == "type_def":
-        hint = "a type reads ~Name(field: type)"
-    elif rule == "python_statement":
+    if rule == "python_statement":
         return Fault(
             "bare-prose",
             "a line that starts with a backtick holds one Python statement and nothing else",
@@ -70,16 +79,16 @@ def explain(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
             len(text),
             "start a template with `>>`, or a return with `=`",
         )
-    elif rule == "import_":
-        hint = "an import reads `> import: folder/module`"
-    elif rule == "loop_each":
-        hint = "a loop reads > loop [item]: `iterable`:"
-    return Fault("unexpected-text", f"expected {wanted} here", at, end, hint)
+    if rule == "name_line":
+        start = _indent(text)
+        stop = len(text.rstrip(" \t"))
+        return Fault("invalid-name", "one name is expected on this line", start, stop)
+    return Fault("unexpected-text", f"expected {wanted} here", at, end, _FORMS.get(rule))
 
 
 def not_a_statement(text: str, at: int) -> Fault:
     """A line of prose where a statement should stand."""
-    start = len(text) - len(text.lstrip(" \t"))
+    start = _indent(text)
     char = text[start : start + 1]
     if char and not char.isprintable() and char not in "\t":
         message = f"this line starts with the character U+{ord(char):04X}"
@@ -87,13 +96,12 @@ def not_a_statement(text: str, at: int) -> Fault:
     if char.isspace() and char not in " \t":
         message = f"this line is indented with the character U+{ord(char):04X}"
         return Fault("bare-prose", message, start, start + 1, "indent with spaces")
-    return Fault(
-        "bare-prose",
-        "this line is not a statement",
-        start,
-        len(text.rstrip(" \t")),
-        "start a template with `>>`",
-    )
+    hint = "start a template with `>>`"
+    if match := _assignment.match(text, start):
+        hint = f"did you mean `[{match[1]}] = …`? Or {hint}"
+    elif match := _python_line.match(text, start):
+        hint = f"put Python in backticks or in a fence, or {hint}"
+    return Fault("bare-prose", "this line is not a statement", start, len(text.rstrip(" \t")), hint)
 
 
 def _in_text(rule: str, text: str, at: int, in_argument: bool) -> Fault:
@@ -178,13 +186,11 @@ def _substitution(text: str, at: int) -> Fault:
         )
     match = _word.match(text, at + 1)
     if match is None:
-        return Fault(
-            "invalid-substitution",
-            "`<` starts a substitution, but no name follows",
-            at,
-            at + 1,
-            hint,
-        )
+        following = text[at + 1 : at + 2]
+        if following.isidentifier() or following.isdigit():
+            return _bad_name(text, at + 1)
+        message = "`<` starts a substitution, but no name follows"
+        return Fault("invalid-substitution", message, at, at + 1, hint)
     end = match.end()
     if text.startswith("(", end):
         return _call(text, end + 1)
@@ -214,7 +220,7 @@ def _call(text: str, at: int) -> Fault:
             "a call closes with `)>`, but this `)` has no `>` after it",
             at,
             at + 1,
-            r"write \( and \) for parentheses inside an argument",
+            r"add `>`, or write \( and \) for parentheses inside an argument",
         )
     opening = text.rfind("<", 0, at)
     match = _word.match(text, opening + 1)
@@ -228,22 +234,29 @@ def _call(text: str, at: int) -> Fault:
     )
 
 
+def _target(text: str, at: int) -> Fault:
+    """What is wrong with the ``[name]`` that a line starts with."""
+    match = _field_like.match(text, at)
+    is_statement = match is not None and match[2] is not None
+    if not is_statement and not _field_name.match(text, at):
+        return not_a_statement(text, at)
+    return _field(text, at)
+
+
 def _field(text: str, at: int) -> Fault:
     hint = r"write \[ for a literal bracket"
-    match = re.compile(r"\[[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*").match(text, at)
+    match = _field_name.match(text, at)
     if match is None:
-        inner = re.compile(r"\[[ \t]*([^\]\n]*)").match(text, at)
-        word = inner[1].strip() if inner else ""
-        if not word:
-            return Fault(
-                "invalid-field", "`[` starts a field, but no name follows", at, at + 1, hint
-            )
-        end = inner.end() if inner else at + 1
-        if text.startswith("]", end):
-            end += 1
-        return Fault("invalid-field", "`[` starts a field, and a field needs a name", at, end, hint)
+        like = _field_like.match(text, at)
+        word = like[1].rstrip(" \t") if like else ""
+        if not word or like is None:
+            message = "`[` starts a field, but no name follows"
+            return Fault("invalid-field", message, at, at + 1, hint)
+        start = like.start(1)
+        message = f"`[` starts a field, but `{word[:40]}` is not a name"
+        return Fault("invalid-name", message, start, start + len(word), hint)
     end = match.end()
-    if text[end : end + 1] in ("", "\n", "#"):
+    if text[end : end + 1] in ("", "\n", "#", "="):
         return Fault("unclosed-field", "this field is not closed: `]` is missing", at, end, hint)
     return Fault(
         "invalid-field",
@@ -254,28 +267,26 @@ def _field(text: str, at: int) -> Fault:
     )
 
 
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip(" \t"))
+
+
 def _at_end(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
-    start = len(text) - len(text.lstrip(" \t"))
+    start = _indent(text)
     end = len(text.rstrip(" \t\n"))
-    if "FIELD_END" in accepted or "TYPE" in accepted and rule == "binding":
+    if "FIELD_END" in accepted or ("TYPE" in accepted and rule == "binding"):
         opening = max(text.rfind("[", 0, end), 0)
         return Fault("unclosed-field", "this field is not closed: `]` is missing", opening, end)
-    if rule in _HEADERS and text.find("(") >= 0:
-        if accepted != {"$END"} and depth_after(text) > 0:
-            opening = text.find("(")
-            return Fault(
-                "unclosed-parenthesis",
-                "this parenthesis is not closed",
-                opening,
-                opening + 1,
-                "add `)`",
-                open=True,
-            )
+    opening = text.find("(") if rule in _HEADERS else -1
+    if opening >= 0 and depth_after(text) > 0:
+        message = "this parenthesis is not closed"
+        return Fault("unclosed-parenthesis", message, opening, opening + 1, "add `)`", open=True)
     if "COLON" in accepted:
         return Fault(
             "missing-colon", "this header must end in `:`", end, end, "add a colon at the end"
         )
-    return Fault("unexpected-end", f"expected {_list(accepted)} here", max(end - 1, start), end)
+    message = f"expected {_list(accepted)} here"
+    return Fault("unexpected-end", message, max(end - 1, start), end, _FORMS.get(rule))
 
 
 def _bad_name(text: str, at: int) -> Fault:

@@ -1,6 +1,6 @@
-"""Logical lines: where each one ends in a source text.
+r"""Logical lines: where each one ends in a source text.
 
-All functions work on offsets into the whole text, line ends already ``\\n``.
+All functions work on offsets into the whole text, line ends already ``\n``.
 A logical line is one physical line, except for fences, headers and types with
 open parentheses, returns that end in a backslash, templates with their
 continuation lines, prose blocks, and inline Python with an open bracket.
@@ -121,12 +121,14 @@ def _inline(text: str, at: int, end: int, width: int) -> Line:
         if depth <= 0:
             return end, None, reach
         close = text.find("`", end)
-        limit, dedents = _block_end(text, end, close if close >= 0 else len(text), width)
-        reach = max(reach, limit)
-        if close < 0 and limit == len(text) and not dedents:
+        limit, stopped = _block_end(text, end, close if close >= 0 else len(text), width)
+        reach = max(reach, line_end(text, limit))
+        if stopped:
+            return end, None, reach
+        if close < 0:
             return len(text), None, reach
-        if close < 0 or limit < close or inline_end(text, stop) < 0:
-            return end, None, max(reach, min(close + 1, len(text)))
+        if inline_end(text, stop) < 0:
+            return end, None, reach
         at = close + 1
         end = line_end(text, at)
         reach = max(reach, end)
@@ -281,12 +283,11 @@ def prose_end(text: str, start: int, width: int) -> int:
             continue
         size, first = indent_of(text, at + 1)
         at = line_end(text, first)
-        if first == at:
+        if first == at or text[first] == "#":
             continue
         if size < width:
             return end
-        if text[first] != "#":
-            end = at
+        end = at
     return end
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kedi.syntax import actions, ast, engine
+from kedi.syntax import ast, engine
 from kedi.syntax.cache import TwoGenerations
 from kedi.syntax.directives import (
     CODE_PLACES,
@@ -21,6 +21,7 @@ from kedi.syntax.directives import (
 )
 from kedi.syntax.explain import not_a_statement
 from kedi.syntax.faults import Fault, nearest
+from kedi.syntax.pieces import reject_fields, to_template
 
 Parsed = tuple[ast.Statement, "str | None"]
 """A node and the context of its block: ``None`` when it has no block."""
@@ -30,6 +31,7 @@ LIMIT = 100
 
 _lines: TwoGenerations[tuple[str, str], Parsed | Fault] = TwoGenerations(16384)
 _suite = re.compile(r"@[ \t]*(test|eval)[ \t]*:")
+_suite_word = re.compile(r"@[ \t]*(test|eval)[ \t]+[A-Za-z_]")
 _directive = re.compile(r">[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(:?)")
 _binder = re.compile(r">[ \t]*loop[ \t]*:?[ \t]*\[")
 _setting = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:")
@@ -43,6 +45,7 @@ _RULES = {
     "type": "typed_directive",
     "metric": "metric",
 }
+_SPECIAL = {"export": "export", "show": "show", "system": "instructions"}
 _SUITES = {"test", "eval"}
 
 
@@ -131,6 +134,14 @@ def _statement(context: str, text: str, start: int) -> Parsed:
         case "@":
             if _suite.match(text, start):
                 return _suite_line(context, text, start)
+            if word := _suite_word.match(text, start):
+                raise Fault(
+                    "missing-colon",
+                    f"`:` is missing after `@{word[1]}`",
+                    start,
+                    word.end(1),
+                    f"a suite reads `@{word[1]}: procedure:`",
+                )
             return engine.parse("procedure", text, start), "procedure"
         case "~" if not text.startswith("~~", start):
             return engine.parse("type_def", text, start), None
@@ -217,7 +228,7 @@ def _parse_directive(spec: DirectiveSpec, text: str, start: int) -> ast.Statemen
     if rule == "if_" and spec.name == "loop":
         rule = "loop"
     elif rule is None:
-        rule = {"export": "export", "show": "show"}.get(spec.name, "directive")
+        rule = _SPECIAL.get(spec.name, "directive")
     node: ast.Statement = engine.parse(rule, text, start)
     if node.__class__ is ast.Directive:
         _check_directive(spec, node)  # type: ignore[arg-type]
@@ -386,7 +397,7 @@ def parse_prose(text: str, start: int, owner: ast.Statement) -> ast.Statement:
     if not parts:
         raise Fault("empty-prompt", "this block has no text", start, len(text))
     if isinstance(owner, ast.Optimize):
-        return actions.to_template(parts, start, end)
+        return to_template(parts, start, end)
     if isinstance(owner, ast.Directive):
         check_instructions(parts)
     return ast.Prose(start, end, parts)
@@ -394,7 +405,7 @@ def parse_prose(text: str, start: int, owner: ast.Statement) -> ast.Statement:
 
 def check_instructions(parts: tuple[ast.Part, ...]) -> None:
     """Refuse fields and calls in instructions: they are read, not run."""
-    actions.reject_fields(parts, "instructions")
+    reject_fields(parts, "instructions")
     for part in parts:
         if part.__class__ is ast.Call:
             raise Fault(
@@ -410,7 +421,7 @@ def likely_block(context: str, text: str) -> str | None:
     """The context of the block that a broken line probably opens."""
     stripped = text.lstrip(" \t")
     if context in CODE_PLACES and stripped.startswith("@"):
-        match = _suite.match(stripped)
+        match = _suite.match(stripped) or _suite_word.match(stripped)
         return match[1] if match else "procedure"
     match = _directive.match(stripped)
     spec = DIRECTIVES.get(match[1]) if match else None
