@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from types import CodeType, TracebackType
 from typing import Any, cast
 
-import kedi
 from kedi.errors import (
     Frame,
     FrameKind,
@@ -34,7 +33,7 @@ _TRAIL = "__kedi_trail__"
 _ANNOUNCED = "__kedi_announced__"
 #: File name of generated wrappers, which never show in traces.
 INTERNAL_FILE = "<kedi>"
-_PACKAGE = os.path.dirname(os.path.abspath(kedi.__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _BUNDLED = os.path.join(_PACKAGE, "modules") + os.sep
 _KINDS: dict[str, FrameKind] = {
     CODE_NAMES["expr"]: "inline python",
