@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kedi.cli import terminal
-from kedi.cli.options import Invocation, UsageError, help_text, parse, usage_text
+from kedi.cli.options import Invocation, UsageError, help_command, help_text, parse, usage_text
 
 
 def dispatch(arguments: Sequence[str]) -> int:
@@ -13,8 +13,9 @@ def dispatch(arguments: Sequence[str]) -> int:
     try:
         invocation = parse(arguments)
     except UsageError as error:
-        terminal.err(usage_text(error.topic))
-        terminal.complain(str(error), error.hint)
+        if not arguments:
+            terminal.err(usage_text(error.topic))
+        terminal.complain(str(error), error.hint or f"see `{help_command(error.topic)}`")
         return 2
     for token in invocation.ignored:
         terminal.note(f"`{token}` is ignored: arguments of a program are written `--name value`")

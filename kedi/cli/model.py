@@ -21,6 +21,7 @@ _BAR = 30
 
 def install_model() -> int:
     """Install the local model unless it is there, and say where it is."""
+    terminal.load_environment()
     known = find_local_model() is not None
     progress = ProgressBar() if _is_terminal() else ProgressLines()
     try:

@@ -240,7 +240,9 @@ class _Parser:
         if not self.has_program:
             raise UsageError("no program is given", "name a file, or write `-c TEXT`")
         if result.text is not None and result.command in ("test", "eval"):
-            raise UsageError(f"{self.modes[0]} needs a file: suites belong to whole files, not to `-c`")
+            raise UsageError(
+                f"{self.modes[0]} needs a file: suites belong to whole files, not to `-c`"
+            )
 
 
 def _is_option(token: str) -> bool:
@@ -259,6 +261,11 @@ def _suggestion(flag: str) -> str:
     if near:
         return f"did you mean `{near[0]}`? The program's own options follow the file"
     return "the program's own options follow the file; `kedi --help` lists Kedi's"
+
+
+def help_command(topic: str) -> str:
+    """How to ask for the help of a command."""
+    return "kedi --help" if topic == "run" else f"kedi {topic} --help"
 
 
 def usage_text(topic: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedi.cli import terminal
@@ -69,11 +69,9 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
     """Compile with what the command line and ``.env`` configure."""
     import warnings
 
-    from kedi.agents.dotenv import load_env
     from kedi.lang import compile_program
 
-    for problem in load_env():
-        terminal.note(problem)
+    terminal.load_environment()
     with warnings.catch_warnings():
         # Said above already.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -108,7 +106,7 @@ def read_source(invocation: Invocation) -> tuple[str, str, str | None]:
     if source == "-":
         return STDIN_NAME, _decoded(_read_stdin(), STDIN_NAME), None
     data = _read_file(source)
-    return source, _decoded(data, source), os.path.abspath(source)
+    return source, _decoded(data, source), str(Path(source).absolute())
 
 
 def _read_stdin() -> bytes:
@@ -124,13 +122,13 @@ def _read_stdin() -> bytes:
 
 def _read_file(path: str) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:
             data = file.read(MAX_SOURCE_BYTES + 1)
     except FileNotFoundError:
         raise SourceProblem(f"there is no file `{path}`", _near(path)) from None
     except IsADirectoryError:
-        inner = os.path.join(path, "main.kedi")
-        hint = f"did you mean `{inner}`?" if os.path.isfile(inner) else None
+        inner = Path(path, "main.kedi")
+        hint = f"did you mean `{inner}`?" if inner.is_file() else None
         raise SourceProblem(f"`{path}` is a directory, not a file", hint) from None
     except OSError as error:
         raise SourceProblem(f"`{path}` cannot be read: {error.strerror or error}") from None
@@ -169,14 +167,12 @@ def _decoded(data: bytes, name: str) -> str:
 
 def _near(path: str) -> str | None:
     """A file that may have been meant."""
-    if os.path.isfile(path + ".kedi"):
-        return f"did you mean `{path}.kedi`?"
     from difflib import get_close_matches
 
-    folder, name = os.path.split(path)
+    wanted = Path(path)
     try:
-        names = [item for item in os.listdir(folder or ".") if item.endswith(".kedi")]
-    except OSError:
+        stems = {item.stem: item for item in wanted.parent.iterdir() if item.suffix == ".kedi"}
+    except (OSError, ValueError):
         return None
-    near = get_close_matches(name, names, 1)
-    return f"did you mean `{os.path.join(folder, near[0])}`?" if near else None
+    near = get_close_matches(wanted.name.removesuffix(".kedi"), stems, 1)
+    return f"did you mean `{stems[near[0]]}`?" if near else None

@@ -32,9 +32,7 @@ def test_program(invocation: Invocation) -> int:
         runtime.close()
     if not report.results:
         terminal.note(f"{report.source_name} has no `@test` suites")
-    terminal.out(
-        f"{report.passed} passed, {report.failed} failed ({duration(report.seconds)})"
-    )
+    terminal.out(f"{report.passed} passed, {report.failed} failed ({duration(report.seconds)})")
     return 1 if report.failed else 0
 
 

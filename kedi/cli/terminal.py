@@ -63,3 +63,11 @@ def note(message: str) -> None:
     from kedi.diagnostics import paint, printable
 
     err(f"{paint('note', '1;36', use_color(sys.stderr))}: {printable(message)}")
+
+
+def load_environment() -> None:
+    """Add ``.env`` of the working directory to the environment; say what of it is unusable."""
+    from kedi.agents.dotenv import load_env
+
+    for problem in load_env():
+        note(problem)

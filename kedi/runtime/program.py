@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -98,7 +98,7 @@ class KediRuntime:
             return self.interpreter.run(self.unit, self._body, scope)
 
     @contextmanager
-    def claimed(self) -> Iterator[Scope]:
+    def claimed(self) -> Generator[Scope]:
         """A fresh root scope, and the runtime for one caller as long as the block lasts.
 
         For other ways of running a program than :meth:`run_main`, such as its suites.

@@ -272,9 +272,7 @@ def _declare(runtime: KediRuntime, compiler: SuiteCompiler, root: Scope) -> None
     ]
     body = compiler.siblings(declarations)
     if compiler.diagnostics:
-        raise KediParseError(
-            [item for error in compiler.diagnostics for item in error.diagnostics]
-        )
+        raise KediParseError([item for error in compiler.diagnostics for item in error.diagnostics])
     try:
         runtime.interpreter.run(runtime.unit, body, root)
     except KediNameError as error:
@@ -303,6 +301,12 @@ def _attempt(
         )
     if isinstance(failure, KediNameError):
         _explain(failure, runtime.program)
+    elif (
+        isinstance(failure, KediExecutionError)
+        and isinstance(failure.original, AssertionError)
+        and not failure.message
+    ):
+        failure.args = ("the assertion does not hold",)
     return value, failure, time.perf_counter() - began
 
 
@@ -384,9 +388,7 @@ class _Eval:
             _reads(metric_stmt.body, "expected"),
         )
 
-    def run(
-        self, root: Scope, on_row: Callable[[EvalCase, RowResult], None] | None
-    ) -> EvalResult:
+    def run(self, root: Scope, on_row: Callable[[EvalCase, RowResult], None] | None) -> EvalResult:
         """Evaluate every row."""
         began = time.perf_counter()
         label = f"{self.case.procedure}::{self.case.dataset}"
@@ -422,16 +424,19 @@ def split_row(row: Any, reads_expected: bool) -> tuple[Any, Any]:
 
     The rule is in :func:`run_evals`.
     """
-    if type(row) is not tuple or len(cast("tuple[Any, ...]", row)) != 2:
-        return row, NOTHING
-    given, expected = cast("tuple[Any, Any]", row)
-    if reads_expected or isinstance(expected, dict):
+    whole: Any = row
+    if type(row) is not tuple or len(whole) != 2:
+        return whole, NOTHING
+    given: Any = whole[0]
+    expected: Any = whole[1]
+    kind: Any = type(expected)
+    if reads_expected or issubclass(kind, dict):
         return given, expected
     if expected is None:
         return given, NOTHING
-    if isinstance(given, tuple) and not isinstance(expected, list | tuple):
+    if issubclass(type(given), tuple) and not issubclass(kind, list | tuple):
         return given, expected
-    return cast("Any", row), NOTHING
+    return whole, NOTHING
 
 
 def _with_result(body: Step, convert: Callable[[Any], Any]) -> Step:
