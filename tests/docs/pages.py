@@ -264,15 +264,14 @@ def regenerate(page: Path, folder: Path) -> str:
     for block, text in reversed(changes):
         start = block.line - 1
         new = [block.indent + line if line else "" for line in text.split("\n")]
-        lines[start : start + len(block.code.split("\n"))] = new
+        lines[start : start + (len(block.code.split("\n")) if block.code else 0)] = new
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
     import tempfile
 
-    for name in sys.argv[1:]:
-        target = Path(name).resolve()
+    for target in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as place:
             inner = Path(place, "page")
             inner.mkdir()
