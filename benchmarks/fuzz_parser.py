@@ -256,7 +256,7 @@ def walk(stmt: Stmt) -> Iterator[Stmt]:
 
 def nodes(root: ast.Node) -> Iterator[ast.Node]:
     yield root
-    for name in root.__dataclass_fields__:
+    for name in root._fields:
         value = getattr(root, name)
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, ast.Node):

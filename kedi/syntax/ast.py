@@ -21,38 +21,34 @@ from __future__ import annotations
 
 import ast as python_ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 from kedi.diagnostics import Diagnostic
 from kedi.source import SourceFile, Span
+from kedi.syntax.nodes import Record, ValueRecord, field
 
 # ── Nodes ─────────────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
-class Node:
+class Node(ValueRecord):
     """``start`` and ``end`` are offsets into the logical line's text, end exclusive."""
 
     start: int = field(compare=False)
     end: int = field(compare=False)
 
 
-@dataclass(slots=True)
 class Name(Node):
     """An identifier as written."""
 
     text: str
 
 
-@dataclass(slots=True)
 class Text(Node):
     """Literal text with its escapes decoded."""
 
     text: str
 
 
-@dataclass(slots=True)
 class Python(Node):
     """Embedded Python. ``code`` is dedented; ``code_start`` is where it begins in the line text.
 
@@ -70,7 +66,6 @@ class Python(Node):
     tree: python_ast.AST | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(slots=True)
 class TypeExpr(Node):
     """A type as Python source. ``python`` is true when it was written in backticks.
 
@@ -83,14 +78,12 @@ class TypeExpr(Node):
     tree: python_ast.AST | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(slots=True)
 class Read(Node):
     """``<name>``."""
 
     name: Name
 
 
-@dataclass(slots=True)
 class Call(Node):
     """``<name(arguments)>``."""
 
@@ -98,7 +91,6 @@ class Call(Node):
     arguments: tuple[Value, ...]
 
 
-@dataclass(slots=True)
 class Field(Node):
     """``[name: type]`` inside a template, or the target of an assignment."""
 
@@ -109,7 +101,6 @@ class Field(Node):
 Part = Text | Python | Read | Call | Field
 
 
-@dataclass(slots=True)
 class Value(Node):
     """What stands right of ``=`` and in arguments.
 
@@ -124,7 +115,6 @@ class Value(Node):
     parts: tuple[Part, ...]
 
 
-@dataclass(slots=True)
 class Parameter(Node):
     """A parameter of a procedure or a field of a type."""
 
@@ -136,12 +126,10 @@ class Parameter(Node):
 # ── Statements ────────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True)
 class Statement(Node):
     """Base of everything that can stand as a line of a block."""
 
 
-@dataclass(slots=True)
 class Init(Statement):
     """``[name: type] = value``."""
 
@@ -149,7 +137,6 @@ class Init(Statement):
     value: Value
 
 
-@dataclass(slots=True)
 class Assign(Statement):
     """``[name] := value``."""
 
@@ -157,14 +144,12 @@ class Assign(Statement):
     value: Value
 
 
-@dataclass(slots=True)
 class Template(Statement):
     """``>> text``: one structured model call. Lines are joined by newlines in ``parts``."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(slots=True)
 class RawCall(Statement):
     """``[name] << text``."""
 
@@ -172,21 +157,18 @@ class RawCall(Statement):
     parts: tuple[Part, ...]
 
 
-@dataclass(slots=True)
 class Return(Statement):
     """``= value``."""
 
     value: Value
 
 
-@dataclass(slots=True)
 class PythonStatement(Statement):
     """A line that is only one backtick statement (``kind='stmt'``)."""
 
     python: Python
 
 
-@dataclass(slots=True)
 class Fence(Statement):
     """A fenced suite (``kind='suite'``). ``prelude``: the first content of the source."""
 
@@ -194,7 +176,6 @@ class Fence(Statement):
     prelude: bool = False
 
 
-@dataclass(slots=True)
 class Procedure(Statement):
     """``@name(parameters) -> type:``; the body is in :attr:`Stmt.body`."""
 
@@ -203,7 +184,6 @@ class Procedure(Statement):
     returns: TypeExpr | None
 
 
-@dataclass(slots=True)
 class TypeDef(Statement):
     """``~Name(fields)``."""
 
@@ -211,20 +191,17 @@ class TypeDef(Statement):
     fields: tuple[Parameter, ...]
 
 
-@dataclass(slots=True)
 class If(Statement):
-    """``> if: `cond`:`` (``condition``) or ``> if: text`` (``claim``); else comes as next sibling."""
+    """``> if: `cond`:`` (``condition``) or ``> if: text`` (``claim``); else is the next sibling."""
 
     condition: Python | None
     claim: tuple[Part, ...] | None
 
 
-@dataclass(slots=True)
 class Else(Statement):
     """``> else:``, always the sibling right after its :class:`If`."""
 
 
-@dataclass(slots=True)
 class Loop(Statement):
     """``> loop: `cond`:`` or ``> loop: text``."""
 
@@ -232,7 +209,6 @@ class Loop(Statement):
     claim: tuple[Part, ...] | None
 
 
-@dataclass(slots=True)
 class LoopEach(Statement):
     """``> loop [binder]: `iterable`:``."""
 
@@ -240,19 +216,16 @@ class LoopEach(Statement):
     iterable: Python
 
 
-@dataclass(slots=True)
 class Map(Statement):
     """``> map:``, always the sibling right after its :class:`LoopEach`."""
 
 
-@dataclass(slots=True)
 class Show(Statement):
     """``> show: value``."""
 
     value: Value
 
 
-@dataclass(slots=True)
 class Import(Statement):
     """``> import: path``, or with a trailing colon and :class:`NameLine` children, selective."""
 
@@ -260,28 +233,24 @@ class Import(Statement):
     selective: bool = False
 
 
-@dataclass(slots=True)
 class Export(Statement):
     """``> export: *`` (``everything``) or a block of :class:`NameLine`."""
 
     everything: bool = False
 
 
-@dataclass(slots=True)
 class Package(Statement):
     """``> package: name:`` with :class:`Setting` children."""
 
     name: Name
 
 
-@dataclass(slots=True)
 class Profile(Statement):
     """``> profile: name:`` with :class:`Directive` children."""
 
     name: Name
 
 
-@dataclass(slots=True)
 class Directive(Statement):
     """Every directive that configures models and agents: ``> name: value`` or ``> name:`` + block.
 
@@ -296,19 +265,16 @@ class Directive(Statement):
     type: TypeExpr | None = None
 
 
-@dataclass(slots=True)
 class Optimize(Statement):
     """``> optimize: span:``; its body is one template, as one :class:`Template` statement."""
 
     name: Name
 
 
-@dataclass(slots=True)
 class Auto(Statement):
     """``> auto:``; its body is prose, as one :class:`Prose` statement."""
 
 
-@dataclass(slots=True)
 class Setting(Statement):
     """``name: value`` inside a directive block; a nested block has ``value=None``."""
 
@@ -316,7 +282,6 @@ class Setting(Statement):
     value: Value | None
 
 
-@dataclass(slots=True)
 class NameLine(Statement):
     """One name of a list block (imports, exports, tools); ``python`` when in backticks."""
 
@@ -324,14 +289,12 @@ class NameLine(Statement):
     python: bool = False
 
 
-@dataclass(slots=True)
 class Prose(Statement):
     """Text lines of ``> system:`` or ``> auto:``, joined by newlines."""
 
     parts: tuple[Part, ...]
 
 
-@dataclass(slots=True)
 class TestSuite(Statement):
     """``@test: procedure:`` with :class:`Case` children."""
 
@@ -340,21 +303,18 @@ class TestSuite(Statement):
     procedure: Name
 
 
-@dataclass(slots=True)
 class EvalSuite(Statement):
     """``@eval: procedure:`` with :class:`Data` and :class:`Metric` children."""
 
     procedure: Name
 
 
-@dataclass(slots=True)
 class Case(Statement):
     """``> case: name:``; statements in the body."""
 
     name: Name
 
 
-@dataclass(slots=True)
 class Data(Statement):
     """``> data: name:`` or ``> test_data: name:`` (``held_out``); the body returns the rows."""
 
@@ -362,7 +322,6 @@ class Data(Statement):
     held_out: bool = False
 
 
-@dataclass(slots=True)
 class Metric(Statement):
     """``> metric: name(dataset):``; the body returns the score of one row."""
 
@@ -370,14 +329,12 @@ class Metric(Statement):
     dataset: Name
 
 
-@dataclass(slots=True)
 class Docstring(Statement):
     """A block comment that is the first thing in a procedure or profile body."""
 
     text: str
 
 
-@dataclass(slots=True)
 class Broken(Statement):
     """A line that did not parse; its diagnostic is in the chunk. Keeps its block in place."""
 
@@ -385,8 +342,7 @@ class Broken(Statement):
 # ── Placement ─────────────────────────────────────────────────────────────────
 
 
-@dataclass(slots=True, eq=False)
-class Stmt:
+class Stmt(Record):
     r"""A node at its place.
 
     ``text`` is the whole logical line from the first character of its first
@@ -425,8 +381,7 @@ def span_of(source_name: str, stmt: Stmt, node: Node, base_line: int) -> Span:
     )
 
 
-@dataclass(slots=True, eq=False)
-class Chunk:
+class Chunk(Record):
     """A top-level statement with its block, the blank and comment lines before it, and findings.
 
     Spans in ``diagnostics`` are relative to the chunk (line 1 is its first).
@@ -444,8 +399,7 @@ class Chunk:
     reach: int = 0
 
 
-@dataclass(slots=True, eq=False)
-class Program:
+class Program(Record):
     r"""A parsed source: chunks and, parallel to them, their absolute lines and offsets (0-based).
 
     ``source.text`` is the text as parsed: without a byte order mark, and every
@@ -489,8 +443,7 @@ class Program:
         )
 
 
-@dataclass(slots=True, eq=False)
-class ParseResult:
+class ParseResult(Record):
     """The three-valued answer of the parser.
 
     ``complete``: ``program`` is whole. ``incomplete``: more input could make it

@@ -6,7 +6,6 @@ from kedi.diagnostics import Diagnostic
 from kedi.source import Span
 from kedi.syntax import ast
 from kedi.syntax.ast import Broken, Chunk, Stmt
-from kedi.syntax.directives import CODE_PLACES
 from kedi.syntax.faults import Fault
 from kedi.syntax.layout import (
     comment_block_end,
@@ -17,6 +16,7 @@ from kedi.syntax.layout import (
     prose_end,
     skip_gap,
 )
+from kedi.syntax.places import CODE_PLACES
 from kedi.syntax.siblings import check_closed, check_sibling, follows
 from kedi.syntax.statements import likely_block, parse_line, parse_prose
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Place = Literal["top", "fragment", "block", "procedure", "inner", "profile", "test", "eval"]
-"""Where a line stands: the top level of a file or of a fragment, a block outside
-procedures, directly in a procedure, a block inside one, a profile, a suite."""
+from kedi.syntax.places import CODE_PLACES, Place
 
 Form = Literal["none", "text", "condition", "name", "names", "path", "type", "metric"]
 """What follows ``> name:``: nothing, text, a condition or claim, ``name:``, text with
@@ -25,7 +23,6 @@ ValueKind = Literal[
 """``word`` is one of ``words``; ``flag`` enabled, disabled, true or false; ``bytes`` and
 ``duration`` are numbers with a unit; ``any`` is checked by the adapter."""
 
-CODE_PLACES: frozenset[Place] = frozenset({"top", "fragment", "block", "procedure", "inner"})
 _PROFILE: frozenset[Place] = frozenset({"profile"})
 _CONFIGURATION: frozenset[Place] = CODE_PLACES.union(_PROFILE)
 _TOP: frozenset[Place] = frozenset({"top", "fragment"})

@@ -14,7 +14,6 @@ from typing import Any
 
 from kedi.syntax import rules_directives, rules_statements, rules_text
 from kedi.syntax.embedded import inline_end, type_end
-from kedi.syntax.explain import explain
 from kedi.syntax.tables import DEFAULTS, ENDS, GOTOS, REDUCES, RULES, SHIFTS, STARTS, TERMINALS
 
 Scan = Callable[[str, int], "re.Match[str] | None"]
@@ -134,4 +133,6 @@ def _scan_slowly(rule: str, text: str, at: int, state: int) -> tuple[int, int, t
             end -= 1
         if end > start:
             return shifts["TYPE"], end, (start, end)
+    from kedi.syntax.explain import explain
+
     raise explain(rule, text, start, accepted)

@@ -9,19 +9,16 @@ remembered by context and text, so equal lines share one node.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kedi.syntax import ast, engine
 from kedi.syntax.cache import TwoGenerations
-from kedi.syntax.directives import (
-    CODE_PLACES,
-    DIRECTIVES,
-    WORDS_OF_OTHER_LANGUAGES,
-    DirectiveSpec,
-)
-from kedi.syntax.explain import not_a_statement
 from kedi.syntax.faults import Fault, nearest
 from kedi.syntax.pieces import reject_fields, to_template
+from kedi.syntax.places import CODE_PLACES
+
+if TYPE_CHECKING:
+    from kedi.syntax.directives import DirectiveSpec
 
 Parsed = tuple[ast.Statement, "str | None"]
 """A node and the context of its block: ``None`` when it has no block."""
@@ -67,6 +64,13 @@ def parse_line(context: str, text: str) -> Parsed:
 
 def _fresh(fault: Fault) -> Fault:
     return Fault(fault.code, fault.message, fault.start, fault.end, fault.hint, open=fault.open)
+
+
+def directive_spec(name: str) -> DirectiveSpec | None:
+    """The entry of the table of directives, which is loaded when it is first needed."""
+    from kedi.syntax.directives import DIRECTIVES
+
+    return DIRECTIVES.get(name)
 
 
 def forget_lines() -> None:
@@ -146,6 +150,8 @@ def _statement(context: str, text: str, start: int) -> Parsed:
         case "~" if not text.startswith("~~", start):
             return engine.parse("type_def", text, start), None
         case _:
+            from kedi.syntax.explain import not_a_statement
+
             raise not_a_statement(text, start)
 
 
@@ -192,7 +198,7 @@ def _member(context: str, text: str, start: int) -> Parsed:
 
 
 def _directive_hint(name: str) -> str | None:
-    return f"did you mean `> {name}:`?" if name in DIRECTIVES else None
+    return f"did you mean `> {name}:`?" if directive_spec(name) else None
 
 
 # ── Directives ────────────────────────────────────────────────────────────────
@@ -209,7 +215,7 @@ def _directive_line(context: str, text: str, start: int) -> Parsed:
             "start a template with `>>`, or write `> name: …`",
         )
     name = match[1]
-    spec = DIRECTIVES.get(name)
+    spec = directive_spec(name)
     if spec is None:
         raise _unknown_directive(text, match)
     binder = _binder.match(text, start) if name == "loop" else None
@@ -286,6 +292,8 @@ def _block_of(context: str) -> str:
 
 
 def _unknown_directive(text: str, match: re.Match[str]) -> Fault:
+    from kedi.syntax.directives import DIRECTIVES, WORDS_OF_OTHER_LANGUAGES
+
     name = match[1]
     start, end = match.start(1), match.end(1)
     hint = WORDS_OF_OTHER_LANGUAGES.get(name.lower())
@@ -353,7 +361,7 @@ def _setting_line(context: str, text: str, start: int) -> Parsed:
             len(text.rstrip()),
         )
     node: ast.Setting = engine.parse("setting", text, start)
-    spec = DIRECTIVES.get(owner)
+    spec = directive_spec(owner)
     name = node.name
     if spec is not None and spec.fields:
         known = spec.field_names
@@ -424,7 +432,7 @@ def likely_block(context: str, text: str) -> str | None:
         match = _suite.match(stripped) or _suite_word.match(stripped)
         return match[1] if match else "procedure"
     match = _directive.match(stripped)
-    spec = DIRECTIVES.get(match[1]) if match else None
+    spec = directive_spec(match[1]) if match else None
     if spec is None or spec.body is None:
         return None
     if spec.body == "code":
