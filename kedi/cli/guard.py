@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -16,10 +17,15 @@ PIPE_BROKEN = 141
 def guarded(arguments: Sequence[str]) -> int:
     """Run a command line; its status, whatever happens."""
     terminal.soften()
+    collecting = gc.isenabled()
+    # Nothing that is loaded on the way to the program is garbage; it begins when that runs.
+    gc.disable()
     try:
         status = _attempt(arguments)
     except KeyboardInterrupt:
         status = _interrupted()
+    finally:
+        (gc.enable if collecting else gc.disable)()
     try:
         return _flushed(status)
     except KeyboardInterrupt:

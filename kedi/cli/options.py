@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal
 
 Command = Literal["run", "parse", "test", "eval", "install", "model install", "help", "version"]
 
 
-class Option(NamedTuple):
+# Plain classes: making dataclasses costs a start of the command a millisecond each.
+class Option:
     """``metavar`` is ``None`` for a switch; ``topics`` are the commands that take it."""
 
-    flags: tuple[str, ...]
-    metavar: str | None
-    summary: str
-    topics: tuple[str, ...] = ("run",)
+    __slots__ = ("flags", "metavar", "summary", "topics")
+
+    def __init__(
+        self,
+        flags: tuple[str, ...],
+        metavar: str | None,
+        summary: str,
+        topics: tuple[str, ...] = ("run",),
+    ) -> None:
+        self.flags = flags
+        self.metavar = metavar
+        self.summary = summary
+        self.topics = topics
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -40,11 +49,14 @@ _NOT_HERE = {
 }
 
 
-class Usage(NamedTuple):
+class Usage:
     """Lines of usage and what the command does."""
 
-    lines: tuple[str, ...]
-    about: str
+    __slots__ = ("about", "lines")
+
+    def __init__(self, lines: tuple[str, ...], about: str) -> None:
+        self.lines = lines
+        self.about = about
 
 
 USAGES: dict[str, Usage] = {
@@ -87,21 +99,25 @@ class UsageError(Exception):
         self.topic = topic
 
 
-@dataclass(slots=True)
 class Invocation:
     """A parsed command line. ``source`` is a path or ``-``; ``text`` the program of ``-c``.
 
     ``arguments`` are the program's own; ``ignored`` tokens that mean nothing.
     """
 
-    command: Command = "run"
-    source: str | None = None
-    text: str | None = None
-    adapter: str | None = None
-    model: str | None = None
-    arguments: dict[str, str | bool] = field(default_factory=dict[str, "str | bool"])
-    ignored: list[str] = field(default_factory=list[str])
-    topic: str = "run"
+    __slots__ = ("adapter", "arguments", "command", "ignored", "model", "source", "text", "topic")
+
+    def __init__(
+        self, command: Command = "run", *, source: str | None = None, topic: str = "run"
+    ) -> None:
+        self.command: Command = command
+        self.source = source
+        self.text: str | None = None
+        self.adapter: str | None = None
+        self.model: str | None = None
+        self.arguments: dict[str, str | bool] = {}
+        self.ignored: list[str] = []
+        self.topic = topic
 
 
 def parse(arguments: Sequence[str]) -> Invocation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,9 +76,13 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
     with warnings.catch_warnings():
         # Said above already.
         warnings.simplefilter("ignore", RuntimeWarning)
-        return compile_program(
+        runtime = compile_program(
             program, arguments=invocation.arguments, **_configuration(invocation)
         )
+    # What was loaded so far stays until the end: no collection needs to look at it.
+    gc.freeze()
+    gc.enable()
+    return runtime
 
 
 def _configuration(invocation: Invocation) -> dict[str, Any]:
