@@ -12,26 +12,26 @@ An exception fails its case or row, and the rest go on. Reports are plain data.
 
 from __future__ import annotations
 
-import ast as python_ast
-import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from kedi.errors import (
-    Frame,
-    KediError,
-    KediExecutionError,
-    KediNameError,
-    KediParseError,
-    KediTypeExecutionError,
-    KediValueExecutionError,
-)
+from kedi.errors import Frame, KediError, KediExecutionError, KediNameError, KediParseError
 from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler, short_repr
 from kedi.runtime.compiler import Step
 from kedi.runtime.frames import NOTHING, RunFrame, Unit
 from kedi.runtime.scopes import Scope, declare, new_scope
+from kedi.runtime.suite_data import reads, rows_of, score_of, split_row
+from kedi.runtime.suite_reports import (
+    CaseResult,
+    EvalCase,
+    EvalReport,
+    EvalResult,
+    RowResult,
+    TestCase,
+    TestReport,
+)
 from kedi.runtime.text import safe_str
 from kedi.source import Span
 from kedi.syntax import ast as syntax
@@ -40,9 +40,6 @@ from kedi.syntax.ast import Program, Stmt
 if TYPE_CHECKING:
     from kedi.runtime.program import KediRuntime
 
-#: A data set with more rows than this is refused: it may be a generator without an end.
-MAX_ROWS = 100_000
-
 _DECLARATIONS = (
     syntax.Procedure,
     syntax.TypeDef,
@@ -50,131 +47,6 @@ _DECLARATIONS = (
     syntax.Directive,
     syntax.Profile,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class TestCase:
-    """A ``> case:`` as it stands in the source; ``span`` is its header line."""
-
-    __test__ = False
-
-    procedure: str
-    name: str
-    span: Span
-
-    @property
-    def id(self) -> str:
-        """``procedure::case``, unique in a source."""
-        return f"{self.procedure}::{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """How a case went. ``error`` is ``None`` when it passed; ``seconds`` is wall time.
-
-    ``comparison`` are the two values of a failed ``assert a == b`` of the case itself.
-    """
-
-    case: TestCase
-    seconds: float
-    error: KediError | None = None
-    comparison: Comparison | None = None
-
-    @property
-    def passed(self) -> bool:
-        """Whether nothing was raised."""
-        return self.error is None
-
-
-@dataclass(frozen=True, slots=True)
-class TestReport:
-    """All results in source order."""
-
-    __test__ = False
-
-    source_name: str
-    results: tuple[CaseResult, ...]
-    seconds: float
-
-    @property
-    def passed(self) -> int:
-        """Number of cases that passed."""
-        return sum(item.passed for item in self.results)
-
-    @property
-    def failed(self) -> int:
-        """Number of cases that failed."""
-        return len(self.results) - self.passed
-
-
-@dataclass(frozen=True, slots=True)
-class EvalCase:
-    """An ``@eval`` suite: procedure, metric and the data set that is evaluated.
-
-    ``held_out`` is true for ``> test_data:``, which is preferred. ``span`` is the
-    header line of the suite.
-    """
-
-    procedure: str
-    metric: str
-    dataset: str
-    held_out: bool
-    span: Span
-
-
-@dataclass(frozen=True, slots=True)
-class RowResult:
-    """The score of one row, numbered from 1; ``value`` is a short ``repr`` of the row.
-
-    A row whose metric raised or gave no score has ``error`` and no ``score``.
-    """
-
-    number: int
-    value: str
-    seconds: float
-    score: float | None = None
-    feedback: str | None = None
-    error: KediError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EvalResult:
-    """The rows of one suite; ``error`` when its data could not be had."""
-
-    case: EvalCase
-    rows: tuple[RowResult, ...]
-    seconds: float
-    error: KediError | None = None
-
-    @property
-    def scores(self) -> list[float]:
-        """Scores of the rows that have one."""
-        return [row.score for row in self.rows if row.score is not None]
-
-    @property
-    def mean(self) -> float | None:
-        """Mean of the scores; ``None`` without any."""
-        scores = self.scores
-        return math.fsum(scores) / len(scores) if scores else None
-
-    @property
-    def failed(self) -> bool:
-        """Whether the data or any row failed. A low score is no failure."""
-        return self.error is not None or any(row.error is not None for row in self.rows)
-
-
-@dataclass(frozen=True, slots=True)
-class EvalReport:
-    """All suites in source order."""
-
-    source_name: str
-    results: tuple[EvalResult, ...]
-    seconds: float
-
-    @property
-    def failed(self) -> int:
-        """Number of suites in which the data or a row failed."""
-        return sum(item.failed for item in self.results)
 
 
 def test_cases(program: Program) -> list[TestCase]:
@@ -381,11 +253,11 @@ class _Eval:
         return cls(
             runtime,
             case,
-            _with_result(compiler.block(data_stmt.body, line), _rows),
-            _with_result(compiler.block(metric_stmt.body, line), _score),
+            _with_result(compiler.block(data_stmt.body, line), rows_of),
+            _with_result(compiler.block(metric_stmt.body, line), score_of),
             program.span(data_stmt, data_stmt.node, line),
             program.span(metric_stmt, metric, line),
-            _reads(metric_stmt.body, "expected"),
+            reads(metric_stmt.body, "expected"),
         )
 
     def run(self, root: Scope, on_row: Callable[[EvalCase, RowResult], None] | None) -> EvalResult:
@@ -419,26 +291,6 @@ class _Eval:
         return RowResult(number, shown, seconds, score, feedback, error)
 
 
-def split_row(row: Any, reads_expected: bool) -> tuple[Any, Any]:
-    """``(input, expected)`` of a row, expected ``NOTHING`` where none is to be bound.
-
-    The rule is in :func:`run_evals`.
-    """
-    whole: Any = row
-    if type(row) is not tuple or len(whole) != 2:
-        return whole, NOTHING
-    given: Any = whole[0]
-    expected: Any = whole[1]
-    kind: Any = type(expected)
-    if reads_expected or issubclass(kind, dict):
-        return given, expected
-    if expected is None:
-        return given, NOTHING
-    if issubclass(type(given), tuple) and not issubclass(kind, list | tuple):
-        return given, expected
-    return whole, NOTHING
-
-
 def _with_result(body: Step, convert: Callable[[Any], Any]) -> Step:
     """``body`` with its returned value converted while its frame is still there for traces."""
 
@@ -450,99 +302,7 @@ def _with_result(body: Step, convert: Callable[[Any], Any]) -> Step:
     return run
 
 
-def _rows(value: Any) -> Sequence[Any]:
-    if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
-        raise KediTypeExecutionError(
-            "the data of an `@eval` suite must be an iterable of rows, "
-            f"got {'nothing' if value is None else type(value).__name__}",
-            hint="return a list natively: = `[row, row]`",
-        )
-    items: Iterable[Any]
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
-    else:
-        items = cast("Iterable[Any]", value)
-    rows: list[Any] = []
-    for item in items:
-        if len(rows) == MAX_ROWS:
-            raise KediValueExecutionError(
-                f"the data has more than {MAX_ROWS:,} rows", hint="evaluate a sample of it"
-            )
-        rows.append(item)
-    return rows
-
-
-def _score(value: Any) -> tuple[float, str | None]:
-    feedback: str | None = None
-    score = value
-    if isinstance(value, tuple):
-        pair = cast("tuple[Any, ...]", value)
-        if len(pair) != 2:
-            raise _no_score(f"a tuple of {len(pair)}")
-        score = pair[0]
-        feedback = None if pair[1] is None else str(pair[1])
-    if isinstance(score, bool):
-        return float(score), feedback
-    if not isinstance(score, int | float):
-        raise _no_score("nothing" if score is None else type(score).__name__)
-    try:
-        number = float(score)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise KediValueExecutionError(
-            f"the score {short_repr(score)} is not a finite number",
-            hint="return a score between 0.0 and 1.0",
-        )
-    return number, feedback
-
-
-def _no_score(got: str) -> KediTypeExecutionError:
-    return KediTypeExecutionError(
-        f"a metric gives `bool`, `float` or `(score, feedback)`, got {got}",
-        hint="return it natively: = `score`",
-    )
-
-
-def _reads(body: Sequence[Stmt], name: str) -> bool:
-    """Whether the statements read ``name`` and bind it nowhere themselves."""
-    read = False
-    pending: list[Any] = list(body)
-    while pending:
-        item = pending.pop()
-        if isinstance(item, Stmt):
-            pending += [item.node, *item.body]
-        elif isinstance(item, syntax.Python):
-            loads, stores = _uses(item.code, name)
-            if stores:
-                return False
-            read = read or loads
-        elif isinstance(item, syntax.Field) and item.name.text == name:
-            return False
-        elif isinstance(item, syntax.Read):
-            read = read or item.name.text == name
-        elif isinstance(item, tuple):
-            pending += cast("tuple[Any, ...]", item)
-        elif is_dataclass(item) and not isinstance(item, type):
-            pending += [getattr(item, entry.name) for entry in fields(item)]
-    return read
-
-
-def _uses(code: str, name: str) -> tuple[bool, bool]:
-    try:
-        tree = python_ast.parse(code.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False, False  # the compiler says what is wrong with it
-    uses = [
-        isinstance(node.ctx, python_ast.Load)
-        for node in python_ast.walk(tree)
-        if isinstance(node, python_ast.Name) and node.id == name
-    ]
-    return True in uses, False in uses
-
-
 __all__ = [
-    "MAX_ROWS",
     "CaseResult",
     "Comparison",
     "EvalCase",
@@ -553,6 +313,5 @@ __all__ = [
     "TestReport",
     "run_evals",
     "run_tests",
-    "split_row",
     "test_cases",
 ]
