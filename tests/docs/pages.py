@@ -211,9 +211,12 @@ class PageRunner:
         return self._neutral(text)
 
     def _neutral(self, text: str) -> str:
+        """``text`` without what differs from run to run."""
         for folder in {str(self.folder.resolve()), str(self.folder)}:
             text = text.replace(folder + os.sep, "").replace(folder, ".")
-        return text
+        if home := os.environ.get("KEDI_HOME"):
+            text = text.replace(home, "$KEDI_HOME")
+        return re.sub(r"\d+(?:\.\d+)? (?:ms|s)\b", "0.1 ms", text)
 
 
 def _same(shown: str, promised: str) -> None:
@@ -273,6 +276,7 @@ if __name__ == "__main__":
 
     for target in [Path(name).resolve() for name in sys.argv[1:]]:
         with tempfile.TemporaryDirectory() as place:
+            os.environ["KEDI_HOME"] = str(Path(place, "home"))
             inner = Path(place, "page")
             inner.mkdir()
             os.chdir(inner)
