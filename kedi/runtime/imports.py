@@ -13,7 +13,7 @@ from kedi.errors import KediCompileError
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.procedures import info_of
-from kedi.runtime.scopes import MISSING, Scope, dict_get, new_scope
+from kedi.runtime.scopes import MISSING, Scope, dict_get, root_scope
 from kedi.runtime.typedefs import is_kedi_type
 from kedi.source import SourceFile
 from kedi.syntax import ast as syntax
@@ -109,7 +109,7 @@ class ModuleLoader:
         source = SourceFile(str(file), module.program.source.text, str(file))
         unit = Unit(source, "module", str(file.parent))
         body = Compiler(self.interpreter, unit).program(module.program)
-        scope = new_scope(self.interpreter.base, "module")
+        scope = root_scope(self.interpreter.base, "module", file.stem, str(key))
         self.interpreter.add_unit(unit)
         self.interpreter.run(unit, body, scope)
         # Kept only when it ran to its end: a module that failed is tried again.

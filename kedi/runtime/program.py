@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from kedi.runtime.engine import ExecutionEngine, make_engine
 from kedi.runtime.frames import Unit
 from kedi.runtime.imports import check_program
 from kedi.runtime.interpreter import Interpreter
-from kedi.runtime.scopes import Scope, dict_set, new_scope
+from kedi.runtime.scopes import Scope, dict_set, new_scope, root_scope
 from kedi.syntax.ast import Program
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def base_scope(env: Mapping[str, Any], args: Mapping[str, Any], args_name: str) 
 
 
 def engine_for(config: AgentConfig, engine: ExecutionEngine | str | None = None) -> ExecutionEngine:
-    """The engine a configuration asks for; an explicit one wins, then arguments, then environment."""
+    """The engine a configuration asks for: explicit, from arguments, or from the environment."""
     if isinstance(engine, str):
         if engine not in ("sequential", "parallel"):
             raise ValueError(f"engine must be 'sequential' or 'parallel', not {engine!r}")
@@ -76,10 +77,10 @@ class KediRuntime:
     def __init__(self, program: Program, interpreter: Interpreter, base: Scope, unit: Unit) -> None:
         self.program = program
         self.interpreter = interpreter
-        self.scope = new_scope(base, "session")
         #: The compiled source of the program itself.
         self.unit = unit
         self._base = base
+        self.scope = self._fresh_scope()
         self._running = False
         self._closed = False
         interpreter.handle = self
@@ -110,10 +111,16 @@ class KediRuntime:
             raise SessionStateError("this runtime is already running")
         self._running = True
         try:
-            self.scope = new_scope(self._base, "session")
+            self.scope = self._fresh_scope()
             yield self.scope
         finally:
             self._running = False
+
+    def _fresh_scope(self) -> Scope:
+        path = self.unit.source.path
+        return root_scope(
+            self._base, "session", "main", str(Path(path).absolute()) if path else None
+        )
 
     def set_initial_globals(self, values: Mapping[str, Any]) -> None:
         """Bind host values that the program and its modules can read."""
@@ -176,8 +183,8 @@ def compile_program(
     merged = make_config(current_config(), **config)
     env = {**merged.env, **make_config(None, env=dict(runtime_globals or {})).env}
     path = program.source.path
-    directory = os.path.dirname(os.path.abspath(path)) if path else os.getcwd()
-    unit = Unit(program.source, "program", directory)
+    directory = Path(path).absolute().parent if path else Path.cwd()
+    unit = Unit(program.source, "program", str(directory))
     interpreter = Interpreter(
         config=merged,
         adapters=AdapterPool(),

@@ -10,8 +10,14 @@ names that are visible.
 from __future__ import annotations
 
 import builtins
+import itertools
+import sys
+import weakref
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kedi.errors import KediExecutionError
 
 if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
@@ -34,6 +40,7 @@ dict_set: Callable[[dict[str, Any], str, Any], None] = dict[str, Any].__setitem_
 dict_del: Callable[[dict[str, Any], str], None] = dict[str, Any].__delitem__
 dict_has: Callable[[dict[str, Any], object], bool] = dict[str, Any].__contains__
 _BUILTINS: dict[str, Any] = builtins.__dict__
+_serial = itertools.count(2)
 
 
 class Contract(Protocol):
@@ -99,7 +106,7 @@ class Scope(dict[str, Any]):
         return _BUILTINS[key]
 
     def lookup(self, key: str) -> Any:
-        """The visible value of a Kedi name, or :data:`MISSING`. Builtins of Python are not Kedi names."""
+        """The visible value of a Kedi name, or :data:`MISSING`; Python's builtins are not Kedi names."""
         scope: Scope | None = self
         while scope is not None:
             value = dict_get(scope, key, MISSING)
@@ -190,9 +197,81 @@ def new_scope(parent: Scope | None, kind: ScopeKind) -> Scope:
     return scope
 
 
+def _prepare(scope: Scope, parent: Scope | None, kind: ScopeKind) -> None:
+    scope.parent = parent
+    scope.contracts = None
+    scope.readonly = None
+    scope.pending = None
+    scope.agent = None
+    scope.kind = kind
+
+
+class RootScope(Scope):
+    """The outermost scope of a session, program or module: what Python takes for a module.
+
+    ``__name__`` in it is a name under which ``sys.modules`` has its
+    :class:`ScopeModule` for as long as the scope lives.
+    """
+
+    __slots__ = ("__weakref__",)
+
+
+class ScopeModule(ModuleType):
+    """Stands for a root scope in ``sys.modules``.
+
+    Python looks up classes and annotations by their module's name: ``pickle``,
+    ``typing.get_type_hints``, dataclasses and pydantic do. So a class of a program is
+    found like one of a Python module, in this process. It keeps no scope alive.
+    """
+
+    def __init__(self, name: str, scope: RootScope) -> None:
+        super().__init__(name)
+        # Bound early: at the end of the process the module ``sys`` may be gone first.
+        forget = sys.modules.pop
+        self.scope = weakref.ref(scope, lambda _: forget(name, None))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        scope = self.scope()
+        return {} if scope is None else scope
+
+    def __getattr__(self, name: str) -> Any:
+        scope = self.scope()
+        value = MISSING if scope is None else dict_get(scope, name, MISSING)
+        if value is MISSING:
+            raise AttributeError(f"{self.__name__!r} has no name {name!r}")
+        return value
+
+
+def root_scope(
+    parent: Scope | None, kind: ScopeKind, name: str, file: str | None = None
+) -> RootScope:
+    """A fresh outermost scope that Python knows as the module ``kedi:name``.
+
+    ``file`` is the absolute path of the source, which becomes ``__file__``; a scope
+    without one has no ``__file__``.
+    """
+    scope = RootScope()
+    _prepare(scope, parent, kind)
+    module = base = f"kedi:{name}"
+    while module in sys.modules:
+        module = f"{base}-{next(_serial)}"
+    sys.modules[module] = ScopeModule(module, scope)
+    dict_set(scope, "__name__", module)
+    # What Python would otherwise find among the builtins, about the builtins.
+    for key in ("__doc__", "__package__", "__spec__", "__loader__"):
+        dict_set(scope, key, None)
+    if file is not None:
+        dict_set(scope, "__file__", file)
+    return scope
+
+
 def declare(scope: Scope, name: str, value: Any, contract: Contract | None) -> None:
     """Initialise ``name`` in ``scope`` itself, with its (already checked) contract."""
     dict_set(scope, name, value)
+    if scope.readonly is not None and name in scope.readonly:
+        # A parameter that is initialised anew is a binding like any other.
+        scope.readonly -= {name}
     if contract is not None:
         if scope.contracts is None:
             scope.contracts = {name: contract}
@@ -219,7 +298,17 @@ def write_back(scope: Scope, name: str, value: Any) -> None:
     if _is_dunder(name):
         dict_set(scope, name, value)
         return
-    assign(scope.owner_of(name) or scope, name, value)
+    owner = scope.owner_of(name)
+    if owner is not None and owner.parent is None and owner.readonly and name in owner.readonly:
+        raise reserved(name)
+    assign(owner or scope, name, value)
+
+
+def reserved(name: str) -> KediExecutionError:
+    """The error for binding the name of the program's arguments."""
+    return KediExecutionError(
+        f"`{name}` holds the program's arguments and cannot be bound", hint="choose another name"
+    )
 
 
 class BuiltinsBridge(dict[str, Any]):

@@ -17,7 +17,7 @@ from kedi.runtime.frames import Unit
 from kedi.runtime.imports import check_program
 from kedi.runtime.interpreter import Interpreter
 from kedi.runtime.program import base_scope
-from kedi.runtime.scopes import new_scope
+from kedi.runtime.scopes import root_scope
 from kedi.session.config import resolve_config
 from kedi.source import SourceFile
 
@@ -57,7 +57,7 @@ class InteractiveSession:
         )
         self._interpreter.handle = self
         self._base = base_scope(agents.env, {}, self._interpreter.args_name)
-        self._scope = new_scope(self._base, "session")
+        self._scope = root_scope(self._base, "session", "session")
         self._interpreter.base = self._base
         self._fragments: list[Fragment] = []
         self._names: set[str] = set()
