@@ -12,14 +12,14 @@ def dispatch(arguments: Sequence[str]) -> int:
     """Run one command line and give its exit status. Errors of Kedi come out as they are."""
     try:
         invocation = parse(arguments)
+        for token in invocation.ignored:
+            terminal.note(f"`{token}` is ignored: arguments of a program read `--name value`")
+        return _run(invocation)
     except UsageError as error:
         if not arguments:
             terminal.err(usage_text(error.topic))
         terminal.complain(str(error), error.hint or f"see `{help_command(error.topic)}`")
         return 2
-    for token in invocation.ignored:
-        terminal.note(f"`{token}` is ignored: arguments of a program are written `--name value`")
-    return _run(invocation)
 
 
 def _run(invocation: Invocation) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import sys
 from collections.abc import Sequence
 
@@ -37,20 +38,28 @@ def _attempt(arguments: Sequence[str]) -> int:
 
     try:
         return dispatch(arguments)
+    except KeyboardInterrupt:
+        raise
     except SystemExit as leaving:
         return exit_status(leaving)
     except BrokenPipeError:
         return PIPE_BROKEN
+    except terminal.OutputFailed as failure:
+        return _output_failed(str(failure))
     except KediExecutionError as error:
-        if isinstance(error.original, BrokenPipeError) and _output_is_gone():
+        if isinstance(error.original, BrokenPipeError) and _nobody_reads():
             return PIPE_BROKEN
         terminal.report(error)
-        return 1
     except KediError as error:
-        terminal.report(error)
-        return 1
+        if hasattr(error, "diagnostics"):
+            terminal.report(error)
+        else:
+            terminal.complain(error.message)
     except Exception as error:
-        return _internal(error)
+        _internal(error)
+    except BaseException as error:
+        _ended(error)
+    return 1
 
 
 def exit_status(leaving: SystemExit) -> int:
@@ -65,39 +74,50 @@ def exit_status(leaving: SystemExit) -> int:
 
 
 def _interrupted() -> int:
-    try:
-        terminal.err("interrupted")
-    except (OSError, ValueError):
-        pass  # nobody is left to read it
+    terminal.err("interrupted")
     return INTERRUPTED
 
 
-def _output_is_gone() -> bool:
+def _nobody_reads() -> bool:
+    """Whether standard output is a pipe whose reader has gone."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return True
-    return False
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+        return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+    except (OSError, ValueError, AttributeError):
+        return False  # closed, no file at all, or a system without poll
 
 
-def _internal(error: Exception) -> int:
+def _internal(error: Exception) -> None:
     import traceback
 
-    if isinstance(error, OSError) and _stdout_failed():
-        return _flushed(1)
     terminal.err("".join(traceback.format_exception(error)).rstrip())
     terminal.complain(
         f"Kedi itself failed: {type(error).__name__}", "please report this with the lines above"
     )
+
+
+def _ended(error: BaseException) -> None:
+    """Report an exception that asks for an end and is neither an exit nor an interrupt."""
+    import traceback
+
+    from kedi.runtime.text import safe_str
+    from kedi.runtime.traces import is_internal
+
+    text = safe_str(error)
+    terminal.complain(
+        f"the program ended with {type(error).__name__}{': ' if text else ''}{text}",
+        "raise a subclass of Exception to have it handled as an error",
+    )
+    for place in traceback.extract_tb(error.__traceback__):
+        if not is_internal(place.filename):
+            terminal.err(f"  {place.filename}, line {place.lineno}")
+
+
+def _output_failed(reason: str) -> int:
+    _discard_output()
+    terminal.complain(f"the output cannot be written: {reason}")
     return 1
-
-
-def _stdout_failed() -> bool:
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
 
 
 def _flushed(status: int) -> int:
@@ -110,10 +130,7 @@ def _flushed(status: int) -> int:
     except BrokenPipeError:
         status = PIPE_BROKEN
     except OSError as error:
-        status = status or 1
-        _discard_output()
-        terminal.complain(f"the output cannot be written: {error.strerror or error}")
-        return status
+        return _output_failed(error.strerror or str(error))
     except ValueError:
         return status  # the program closed it
     if status == PIPE_BROKEN:

@@ -24,8 +24,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments in (["--version"], ["-V"]):
         from kedi._version import __version__
 
-        print(f"kedi {__version__}")
-        return 0
+        try:
+            print(f"kedi {__version__}", flush=True)
+        except OSError:
+            pass  # said properly below
+        else:
+            return 0
     from kedi.cli.guard import guarded
 
     return guarded(arguments)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedi.cli import terminal
+from kedi.cli.options import UsageError
 from kedi.errors import KediParseError
 
 if TYPE_CHECKING:
@@ -88,11 +89,16 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
 def _configuration(invocation: Invocation) -> dict[str, Any]:
     config: dict[str, Any] = {}
     if invocation.adapter is not None:
-        from kedi.agents.registry import ADAPTERS
+        from kedi.agents.errors import ConfigurationError
+        from kedi.agents.registry import ADAPTERS, lookup
 
         entry = ADAPTERS.get(invocation.adapter)
-        harness = entry is not None and entry.kind == "agent-harness"
-        config["agent" if harness else "adapter"] = invocation.adapter
+        kind = "agent-framework" if entry is None else entry.kind
+        try:
+            lookup(invocation.adapter, kind)
+        except ConfigurationError as error:
+            raise UsageError(f"`--adapter {invocation.adapter}`: {error.message}") from None
+        config["adapter" if kind == "agent-framework" else "agent"] = invocation.adapter
     if invocation.model is not None:
         config["model"] = invocation.model
     return config
@@ -110,6 +116,8 @@ def read_source(invocation: Invocation) -> tuple[str, str, str | None]:
     assert source is not None
     if source == "-":
         return STDIN_NAME, _decoded(_read_stdin(), STDIN_NAME), None
+    if not source:
+        raise SourceProblem("the name of the file is empty")
     data = _read_file(source)
     return source, _decoded(data, source), str(Path(source).absolute())
 

@@ -31,16 +31,29 @@ def use_color(stream: TextIO | None) -> bool:
         return False
 
 
+class OutputFailed(Exception):
+    """Standard output cannot be written, for another reason than a reader that left."""
+
+
 def out(text: str) -> None:
-    """Write a line of result."""
-    print(text)
+    """Write a line of result. Raises ``BrokenPipeError`` and :class:`OutputFailed`."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputFailed(error.strerror or str(error)) from error
 
 
 def err(text: str) -> None:
     """Write a line for the person at the terminal, after what was printed before it."""
-    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
-        sys.stdout.flush()
-    print(text, file=sys.stderr)
+    try:
+        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            sys.stdout.flush()
+        if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            print(text, file=sys.stderr)
+    except (OSError, ValueError):
+        pass  # one of them is gone or closed; the exit status still tells
 
 
 def report(error: KediError) -> None:

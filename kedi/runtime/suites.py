@@ -163,8 +163,10 @@ def _attempt(
         value = runtime.interpreter.run(runtime.unit, body, scope)
     except KediError as error:
         failure = error
-    except (Exception, SystemExit) as error:
-        what = "the program ended itself with " if isinstance(error, SystemExit) else ""
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        what = "" if isinstance(error, Exception) else "the program ended itself with "
         line = runtime.unit.line_text(span.line)
         failure = KediExecutionError(
             f"{what}{type(error).__name__}: {safe_str(error)}",
