@@ -20,7 +20,17 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.harness import Row, in_turns, print_rows
 
 
-def _process(*arguments: str) -> Callable[[], None]:
+def _kedi(*arguments: str) -> Callable[[], None]:
+    """The installed command, as users start it; the module where it is not installed."""
+    command = Path(sys.executable).with_name("kedi")
+    return _run([str(command)] if command.exists() else [sys.executable, "-m", "kedi"], arguments)
+
+
+def _python(*arguments: str) -> Callable[[], None]:
+    return _run([sys.executable], arguments)
+
+
+def _run(command: list[str], arguments: tuple[str, ...]) -> Callable[[], None]:
     environment = {
         key: value
         for key, value in os.environ.items()
@@ -29,7 +39,7 @@ def _process(*arguments: str) -> Callable[[], None]:
 
     def run() -> None:
         subprocess.run(
-            [sys.executable, *arguments],
+            [*command, *arguments],
             check=True,
             env=environment,
             cwd=ROOT,
@@ -43,12 +53,12 @@ def rows() -> list[Row]:
     """``kedi --version`` and ``kedi -c`` against ``python -c pass``."""
     times = in_turns(
         [
-            _process("-c", "pass"),
-            _process("-m", "kedi", "--version"),
-            _process("-m", "kedi", "-c", "= ok"),
-            _process("-c", "import argparse"),
-            _process("-c", "import lark"),
-            _process("-c", "import pydantic; pydantic.BaseModel"),
+            _python("-c", "pass"),
+            _kedi("--version"),
+            _kedi("-c", "= ok"),
+            _python("-c", "import argparse"),
+            _python("-c", "import lark"),
+            _python("-c", "import pydantic; pydantic.BaseModel"),
         ],
         rounds=15,
         clock=time.perf_counter,

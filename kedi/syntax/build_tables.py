@@ -51,7 +51,7 @@ SHIFTS      per state: terminal: next state
 REDUCES     per state: terminal: rule
 DEFAULTS    per state: the rule to reduce whatever follows, or -1
 GOTOS       per state: nonterminal: next state
-RULES       (callback name, number of symbols, nonterminal)
+RULES       (callback name, nonterminal, symbols)
 """
 
 # fmt: off
@@ -80,12 +80,13 @@ def build() -> str:
     table: Any = lark.parser.parser._parse_table
     order = _breadth_first(table, shift_action)
     number = {state: index for index, state in enumerate(order)}
-    rules: list[tuple[str, int, str]] = []
+    rules: list[tuple[str, str, str]] = []
     rule_number: dict[Any, int] = {}
     for rule in lark.rules:
         rule_number[rule] = len(rules)
         name = str(rule.alias or rule.origin.name)
-        rules.append((name, len(rule.expansion), str(rule.origin.name)))
+        symbols = " ".join(str(symbol.name) for symbol in rule.expansion)
+        rules.append((name, str(rule.origin.name), symbols))
     shifts: list[dict[str, int]] = []
     reduces: list[dict[str, int]] = []
     gotos: list[dict[str, int]] = []
@@ -133,7 +134,7 @@ def build() -> str:
         "REDUCES": "list[dict[str, int]]",
         "DEFAULTS": "list[int]",
         "GOTOS": "list[dict[str, int]]",
-        "RULES": "list[tuple[str, int, str]]",
+        "RULES": "list[tuple[str, str, str]]",
     }
     body = "\n\n".join(
         f"{name}: {kinds[name]} = {pformat(value, width=100, compact=True, sort_dicts=False)}"

@@ -31,7 +31,7 @@ _INSIDE = re.compile(
 # Constructs that Python's parser accepts and its compiler may refuse.
 _NEEDS_COMPILER = re.compile(
     r"\b(?:return|yield|await|async|lambda|def|class|break|continue|nonlocal|global"
-    r"|import|del|__debug__|case)\b|:=|\*"
+    r"|import|del|__debug__|case)\b|:=|(?:^|[(\[{,=:;\n]|\bin)[ \t\n]*\*"
 )
 _BLANK_LINE = re.compile(r"\n[ \t]*+(?=\n)")
 
@@ -183,7 +183,7 @@ def _not_one_statement(tree: ast.Module, code: str) -> SyntaxError:
 
 def _check_suite(tree: ast.Module, code: str) -> None:
     """Compile a suite as Kedi will run it: a ``return`` at its top level ends it."""
-    if not _returns(tree.body):
+    if "return" not in code or not _returns(tree.body):
         compile(tree, "<kedi>", "exec", 0, True)
         return
     arguments = ast.arguments(

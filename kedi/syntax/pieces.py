@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 Item = Any
 """A piece of a text while it is read: a node, or for literal text ``(start, end)``, or
-``(start, end, kind)`` with the kind ``break``, ``join`` or ``mark``."""
+``(start, end, kind)`` with the kind ``break``, ``join``, ``mark`` or ``fence``."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -218,6 +218,9 @@ def _is_gap(item: Any, kinds: tuple[str, ...]) -> bool:
 def _gap(text: str, start: int, end: int, kind: str) -> str:
     if kind == "join":
         return ""
+    if kind == "fence":
+        message = "a fence stands alone on its line, or after `=` or `:=`"
+        raise Fault("fence-not-alone", message, start, start + 3)
     return "```" if kind == "mark" else _break(text, start, end)
 
 
@@ -289,11 +292,14 @@ def to_value(text: str, items: list[Item], start: int) -> Value:
     return Value(first.start, parts[-1].end, kind, parts)  # type: ignore[arg-type]
 
 
-def value_of(text: str, item: Any, start: int, where: str) -> Value:
+def value_of(text: str, items: list[Item], start: int, where: str) -> Value:
     """The value that a text or a fence is; ``where`` names what may hold no fields."""
-    if item.__class__ is Python:
-        return Value(item.start, item.end, "fence", (item,))
-    value = to_value(text, item, start)
+    if len(items) == 1:
+        first = items[0]
+        if first.__class__ is tuple and len(first) == 3 and first[2] == "fence":
+            fence = fence_python(text, first[0], first[1])
+            return Value(fence.start, fence.end, "fence", (fence,))
+    value = to_value(text, items, start)
     reject_fields(value.parts, where)
     return value
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from kedi.syntax.ast import Call, Field, Name, Read, TypeExpr, Value
 from kedi.syntax.embedded import parse_python
-from kedi.syntax.pieces import NAME, fence_python, finish, inline, reject_duplicates, to_value
+from kedi.syntax.pieces import NAME, finish, inline, reject_duplicates, to_value
 
 _line_breaks = re.compile(r""""(?:[^\\"\n]++|\\.)*+"|'(?:[^\\'\n]++|\\.)*+'|(?:#[^\n]*+)?\n""")
 
@@ -26,66 +26,62 @@ def _one_line(source: str) -> str:
     )
 
 
-def text_start(text: str, children: list[Any]) -> list[Any]:
+# ── Text ──────────────────────────────────────────────────────────────────────
+# Rules that append a terminal to a text: the machine calls them with the text so far.
+
+
+def text_start(text: str, children: list[Any]) -> list[Item]:
     return []
 
 
-def text_literal(text: str, children: list[Any]) -> list[Any]:
+def text_node(text: str, children: list[Any]) -> list[Item]:
     children[0].append(children[1])
     return children[0]
 
 
-def text_break(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
-    children[0].append((start, end, "break"))
-    return children[0]
+def add_literal(text: str, items: list[Item], span: Span) -> None:
+    items.append(span)
 
 
-def text_join(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
-    children[0].append((start, end, "join"))
-    return children[0]
+def add_break(text: str, items: list[Item], span: Span) -> None:
+    items.append((*span, "break"))
 
 
-def text_fence_mark(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
-    children[0].append((start, end, "mark"))
-    return children[0]
+def add_join(text: str, items: list[Item], span: Span) -> None:
+    items.append((*span, "join"))
 
 
-def text_node(text: str, children: list[Any]) -> list[Any]:
-    children[0].append(children[1])
-    return children[0]
+def add_fence(text: str, items: list[Item], span: Span) -> None:
+    items.append((*span, "fence"))
 
 
-def text_python(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
-    children[0].append(inline(text, start, end))
-    return children[0]
+def add_fence_mark(text: str, items: list[Item], span: Span) -> None:
+    items.append((*span, "mark"))
 
 
-def text_angle(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
+def add_python(text: str, items: list[Item], span: Span) -> None:
+    items.append(inline(text, span[0], span[1]))
+
+
+def add_angle(text: str, items: list[Item], span: Span) -> None:
+    start, end = span
     node = inline(text, start + 1, end - 1)
     node.start = start
     node.end = end
     node.angle = True
-    children[0].append(node)
-    return children[0]
+    items.append(node)
 
 
-def text_read(text: str, children: list[Any]) -> list[Any]:
-    start, end = children[1]
-    children[0].append(Read(start, end, Name(start + 1, end - 1, text[start + 1 : end - 1])))
-    return children[0]
+def add_read(text: str, items: list[Item], span: Span) -> None:
+    start, end = span
+    items.append(Read(start, end, Name(start + 1, end - 1, text[start + 1 : end - 1])))
 
 
-def value_text(text: str, children: list[Any]) -> Any:
-    return children[0]
+def add_field(text: str, items: list[Item], span: Span) -> None:
+    items.append(plain_field(text, span))
 
 
-def value_fence(text: str, children: list[Any]) -> Any:
-    return fence_python(text, *children[0])
+# ── Substitutions and fields ──────────────────────────────────────────────────
 
 
 def arguments_first(text: str, children: list[Any]) -> list[list[Any]]:
@@ -117,14 +113,22 @@ def call(text: str, children: list[Any]) -> Call:
     return Call(start, end, name, arguments)
 
 
-def field_plain(text: str, children: list[Any]) -> Field:
-    start, end = children[0]
-    match = NAME.search(text, start)
+def plain_field(text: str, span: Span) -> Field:
+    """``[name]``, blanks inside the brackets allowed."""
+    match = NAME.search(text, span[0])
     assert match
-    return Field(start, end, Name(match.start(), match.end(), match[0]))
+    return Field(span[0], span[1], Name(match.start(), match.end(), match[0]))
+
+
+def field_plain(text: str, children: list[Any]) -> Field:
+    return plain_field(text, children[0])
 
 
 def field_typed(text: str, children: list[Any]) -> Field:
+    return children[0]
+
+
+def typed_field(text: str, children: list[Any]) -> Field:
     (start, _), type_, (_, end) = children
     match = NAME.search(text, start)
     assert match
