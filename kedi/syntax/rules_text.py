@@ -14,7 +14,7 @@ from typing import Any
 
 from kedi.syntax.ast import Call, Field, Name, Read, TypeExpr, Value
 from kedi.syntax.embedded import parse_python
-from kedi.syntax.pieces import NAME, finish, inline, reject_duplicates, to_value
+from kedi.syntax.pieces import NAME, Item, Span, finish, inline, reject_duplicates, to_value
 
 _line_breaks = re.compile(r""""(?:[^\\"\n]++|\\.)*+"|'(?:[^\\'\n]++|\\.)*+'|(?:#[^\n]*+)?\n""")
 
