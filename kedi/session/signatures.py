@@ -6,7 +6,7 @@ import inspect
 import sys
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Literal, cast
+from typing import Any, Literal, Union, cast
 
 from kedi.agents.validation import type_label
 from kedi.runtime.procedures import info_of
@@ -23,6 +23,7 @@ from kedi.session.static import (
     slots_of,
 )
 
+_NONE = type(None)
 _annotations: Any = vars(FunctionType)["__annotations__"]
 
 _annotations: Any = vars(FunctionType)["__annotations__"]
@@ -85,13 +86,19 @@ def returns_of(value: Any) -> Any:
 
 
 def class_behind(annotation: Any) -> Any:
-    """The class an annotation stands for: itself, or what ``list[int]`` is a form of."""
+    """The class an annotation stands for, or ``MISSING``.
+
+    That is itself, what ``list[int]`` is a form of, or the one that may be ``None``.
+    """
     if is_real(annotation, type):
         return annotation
     if module_of(kind_of(annotation)) in ("types", "typing"):
         origin = getattr(annotation, "__origin__", None)
         if is_real(origin, type):
             return origin
+        if origin is None or origin is Union:
+            others = [item for item in getattr(annotation, "__args__", ()) if item is not _NONE]
+            return class_behind(others[0]) if len(others) == 1 else MISSING
     return MISSING
 
 
