@@ -16,7 +16,7 @@ from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.pycode import Piece, looks_up_by_name, own_locals
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import Scope, dict_set
+from kedi.runtime.scopes import Scope, bridge_builtins, dict_set
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 
@@ -118,9 +118,11 @@ def _runner(interpreter: Interpreter, unit: Unit, site: Site, node: syntax.Pytho
     piece = Piece.of_python(unit, site.stmt, node, site.base_line)
     if not _keep_operands(piece.body, piece.first_line - 1):
         return None
-    code = piece.function()
+    # Naming a global has the code made from the tree that was just changed.
+    code = piece.function((_NOTE,))
     stored = own_locals(code)
-    if looks_up_by_name(code) or piece.declared_global():
+    bridge = looks_up_by_name(code)
+    if piece.declared_global():
         return None
 
     def run(frame: RunFrame, scope: Scope) -> Any:
@@ -129,6 +131,8 @@ def _runner(interpreter: Interpreter, unit: Unit, site: Site, node: syntax.Pytho
             scope.owner_of(name) is not None for name in stored
         ):
             return plain(frame, scope)
+        if bridge:
+            bridge_builtins(scope)
         return FunctionType(code, scope)()
 
     return run

@@ -42,6 +42,7 @@ def _is_a(value: Any, *classes: type[Any]) -> bool:
 
 
 def rows_of(value: Any) -> Sequence[Any]:
+    """The rows of what data returned; raises for what is no iterable of rows."""
     if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
         raise KediTypeExecutionError(
             "the data of an `@eval` suite must be an iterable of rows, "
@@ -64,6 +65,7 @@ def rows_of(value: Any) -> Sequence[Any]:
 
 
 def score_of(value: Any) -> tuple[float, str | None]:
+    """``(score, feedback)`` of what a metric returned; raises for what is no finite score."""
     feedback: str | None = None
     score = value
     if isinstance(value, tuple):
