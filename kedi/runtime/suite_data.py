@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast as python_ast
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
 from typing import Any, cast
 
 from kedi.errors import KediTypeExecutionError, KediValueExecutionError
@@ -116,8 +115,9 @@ def reads(body: Sequence[Stmt], name: str) -> bool:
             read = read or item.name.text == name
         elif isinstance(item, tuple):
             pending += cast("tuple[Any, ...]", item)
-        elif is_dataclass(item) and not isinstance(item, type):
-            pending += [getattr(item, entry.name) for entry in fields(item)]
+        elif isinstance(item, syntax.Node):
+            names: tuple[str, ...] = getattr(item, "__match_args__", ())
+            pending += [getattr(item, field) for field in names]
     return read
 
 
