@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kedi.runtime.hooks import Observer
     from kedi.session.completion import Completion
     from kedi.session.inspect import BindingView
+    from kedi.session.origins import Origins
     from kedi.syntax.ast import ParseResult
 
 
@@ -61,6 +62,7 @@ class InteractiveSession:
         self._interpreter.base = self._base
         self._fragments: list[Fragment] = []
         self._names: set[str] = set()
+        self._origins: Origins | None = None
         self._evaluations = 0
         self._lock = threading.Lock()
         self._activity = ""
@@ -167,18 +169,20 @@ class InteractiveSession:
     # ── reading ──────────────────────────────────────────────────────────────
 
     def bindings(self) -> list[BindingView]:
-        """The session's own names with kind, declared type and value; nothing is run."""
+        """The session's own names with kind, declared type, value and origin; nothing is run."""
         from kedi.session.inspect import view_scope
+        from kedi.session.origins import Origins
 
-        return view_scope(self._scope)
+        if self._origins is None:
+            self._origins = Origins()
+        return view_scope(self._scope, origins=self._origins.update(self._fragments))
 
     def complete(self, text: str, cursor: int | None = None) -> list[Completion]:
         """Completions for ``text`` at the offset ``cursor`` (its end by default), best first."""
         from kedi.session.completion import complete
 
-        return complete(
-            self._interpreter, self._scope, text, len(text) if cursor is None else cursor
-        )
+        at = len(text) if cursor is None else cursor
+        return complete(self._interpreter, self._scope, text, at, directory=self.config.cwd)
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
