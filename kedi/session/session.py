@@ -6,8 +6,7 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from kedi.agents.pool import AdapterPool
 from kedi.errors import KediParseError, SessionStateError
@@ -20,6 +19,7 @@ from kedi.runtime.program import base_scope
 from kedi.runtime.scopes import root_scope
 from kedi.session.config import resolve_config
 from kedi.source import SourceFile
+from kedi.syntax.parser import parse
 
 if TYPE_CHECKING:
     from kedi.runtime.hooks import Observer
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from kedi.syntax.ast import ParseResult
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(NamedTuple):
     """One executed fragment: its number from 1, its name, its source, and how it went."""
 
     number: int
@@ -132,8 +131,6 @@ class InteractiveSession:
         return check_fragment(self._interpreter, self._scope, self._unit, source)
 
     def _compile(self, unit: Unit) -> Step:
-        from kedi.syntax import parse
-
         result = parse(unit.source.text, unit.name, path=unit.source.path, mode="fragment")
         if result.status != "complete":
             raise KediParseError(result.diagnostics)
