@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from kedi.errors import KediExecutionError
+from kedi.runtime.frames import CURRENT
 
 if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
@@ -106,7 +107,7 @@ class Scope(dict[str, Any]):
         return _BUILTINS[key]
 
     def lookup(self, key: str) -> Any:
-        """The visible value of a Kedi name, or :data:`MISSING`; Python's builtins are not Kedi names."""
+        """The visible value of a Kedi name, or :data:`MISSING`; builtins of Python are none."""
         scope: Scope | None = self
         while scope is not None:
             value = dict_get(scope, key, MISSING)
@@ -129,6 +130,11 @@ class Scope(dict[str, Any]):
         # Only dynamic writes of user code come here (``globals()["x"] = 1``): the
         # interpreter and compiled Python store through the dict itself.
         write_back(self, key, value)
+
+    def put(self, key: str, value: Any) -> Any:
+        """Store and give back ``value``: what ``:=`` of embedded Python becomes."""
+        write_back(self, key, value)
+        return value
 
     def settle(self, key: str) -> Any:
         """Wait for a pending name and keep its value."""
@@ -158,9 +164,10 @@ class Scope(dict[str, Any]):
 
     def own_names(self) -> list[str]:
         """Names bound here in binding order, without Python's own dunder names."""
-        names = [name for name in self.keys() if not _is_dunder(name)]
+        # Copies, made in one step: another thread may bind names meanwhile.
+        names = [name for name in list(self) if not _is_dunder(name)]
         if self.pending:
-            names += [name for name in self.pending if name not in names]
+            names += [name for name in list(self.pending) if name not in names]
         return names
 
     def contract_of(self, key: str) -> Contract | None:
@@ -299,9 +306,22 @@ def write_back(scope: Scope, name: str, value: Any) -> None:
         dict_set(scope, name, value)
         return
     owner = scope.owner_of(name)
-    if owner is not None and owner.parent is None and owner.readonly and name in owner.readonly:
-        raise reserved(name)
-    assign(owner or scope, name, value)
+    if owner is None:
+        owner = scope
+    elif owner.parent is None:
+        if owner.readonly and name in owner.readonly:
+            raise reserved(name)
+        if isinstance(scope, RootScope):
+            # Values of the host are shared: a source that rebinds one gets its own.
+            owner = scope
+    frame = CURRENT.frame
+    observer = frame.interpreter.observer if frame is not None else None
+    if observer is None or frame is None:
+        assign(owner, name, value)
+        return
+    old = dict_get(owner, name, MISSING)
+    assign(owner, name, value)
+    observer.binding_written(frame, owner, name, old, value)
 
 
 def reserved(name: str) -> KediExecutionError:
@@ -332,7 +352,9 @@ class BuiltinsBridge(dict[str, Any]):
 
 def bridge_builtins(scope: Scope) -> None:
     """Install a :class:`BuiltinsBridge` in a nested scope, once."""
-    if scope.parent is None or dict_has(scope, "__builtins__"):
+    if scope.parent is None or isinstance(
+        dict_get(scope, "__builtins__"), BuiltinsBridge
+    ):
         return
     # __import__ and __build_class__ are read from the dict itself by some Pythons.
     bridge = BuiltinsBridge(
