@@ -76,6 +76,8 @@ class Room:
 
     __slots__ = ("cut", "hex", "one_line", "room")
 
+    room: int
+
     def __init__(self, room: int, hex: bool, one_line: bool) -> None:
         self.room = room
         self.hex = hex
@@ -84,6 +86,7 @@ class Room:
 
 
 def recursive(value: Any) -> str:
+    """What stands for a value inside itself, or too deep inside another one."""
     if is_real(value, list):
         return "[...]"
     if is_real(value, dict) or is_real(value, set):
@@ -119,6 +122,7 @@ def _pairs(mapping: Any, before: str, after: str) -> Pieces:
 
 
 def call_form(name: str, fields: dict[str, Any]) -> Pieces:
+    """``Name(field=value, …)``."""
     yield f"{name}("
     separator = ""
     for key, item in fields.items():
@@ -381,6 +385,7 @@ def is_model_repr(found: Any) -> bool:
 
 
 def model_fields(value: Any) -> dict[str, Any]:
+    """Fields of a pydantic model, extra ones included, as they are stored."""
     fields = dict(instance_dict(value) or {})
     extra = dict(slots_of(value)).get("__pydantic_extra__")
     if type(extra) is dict:
