@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from kedi.analysis.checks import compile_errors
-from kedi.errors import KediParseError
+from kedi.errors import KediCompileError, KediParseError
 from kedi.runtime.compiler import Compiler
 from kedi.runtime.imports import ScopeNames
 from kedi.syntax.ast import ParseResult
@@ -23,7 +23,13 @@ class _UnitFactory(Protocol):
 def check_fragment(
     interpreter: Interpreter, scope: Scope, make_unit: _UnitFactory, source: str
 ) -> ParseResult:
-    """The parser's answer, and for complete text what the compiler would refuse."""
+    """Whether ``source`` is a complete fragment, needs more input, or is invalid.
+
+    ``complete`` means that executing it now would start to run: what the parser,
+    the analysis and Python's compiler refuse is ``invalid``, with every finding.
+    ``incomplete`` is the parser's answer alone: names are looked at once the text
+    is whole. Nothing runs and nothing is kept.
+    """
     from kedi.syntax import parse
 
     unit = make_unit(source, "<input>", named=False)
@@ -34,7 +40,6 @@ def check_fragment(
     if not diagnostics:
         try:
             Compiler(interpreter, unit).program(result.program)
-        except KediParseError as error:
+        except (KediParseError, KediCompileError) as error:
             diagnostics = error.diagnostics
-    status = "invalid" if diagnostics else "complete"
-    return ParseResult(status, result.program, diagnostics)
+    return ParseResult("invalid" if diagnostics else "complete", result.program, diagnostics)
