@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Unit
@@ -13,7 +13,7 @@ from kedi.runtime.traces import announce, finish, record, will_be_caught
 if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
     from kedi.agents.pool import AdapterPool
-    from kedi.executors import Executor
+    from kedi.executors import DefaultExecutor, Executor
     from kedi.runtime.calls import CallLog
     from kedi.runtime.compiler import Step
     from kedi.runtime.engine import ExecutionEngine
@@ -57,14 +57,28 @@ class Interpreter:
         self.calls: CallLog = CallLog()
         self.args_name = args_name
         self.executor = executor
-        self.foreign_executor: Executor | None = _foreign(executor)
+        #: The executor that runs embedded Python itself, ``None`` when it is compiled in.
+        self.foreign_executor: Executor | None = None
+        #: The default executor when a host gave it: it may have a debug exporter.
+        self.reporting_executor: DefaultExecutor | None = None
+        if executor is not None:
+            self._place(executor)
         #: What executors of hosts get as their runtime argument.
         self.handle: Any = None
         self.show: Callable[[str], None] = show or print
         #: Scope below every root scope: ``env`` values and ``args``.
         self.base: Scope | None = None
         self._modules: ModuleLoader | None = None
-        self._prelude_names: dict[int, dict[str, Any]] = {}
+        #: What this runtime has put into ``linecache``, by source name.
+        self._lines: dict[str, object] = {}
+
+    def _place(self, executor: Executor) -> None:
+        from kedi.executors import DefaultExecutor
+
+        if type(executor) is DefaultExecutor:
+            self.reporting_executor = executor
+        else:
+            self.foreign_executor = executor
 
     @property
     def modules(self) -> ModuleLoader:
@@ -79,30 +93,33 @@ class Interpreter:
         """Make a source known to traces, and its text to ``linecache`` and so to Python's tools."""
         self.units[unit.name] = unit
         if unit.kind == "fragment" or unit.source.path is None:
-            self._lazy_lines(unit)
+            self._show_lines(unit)
 
     def forget_unit(self, unit: Unit) -> None:
         """Drop a source that nothing defined in it will be called from again."""
-        import linecache
-
         self.units.pop(unit.name, None)
-        linecache.cache.pop(unit.name, None)
+        self._hide_lines(unit.name)
 
-    @staticmethod
-    def _lazy_lines(unit: Unit) -> None:
+    def _show_lines(self, unit: Unit) -> None:
         import linecache
 
-        source = unit.source
-        # The one-element form is linecache's own for text that is fetched on first use.
-        linecache.cache[unit.name] = (lambda: source.text,)  # pyright: ignore[reportArgumentType]
+        # A whole entry: ``linecache`` does not ask the lazy kind for names such as
+        # ``<interactive:1>``. Without a time of change it is never looked for on disk.
+        text = unit.source.text
+        entry = linecache.cache[unit.name] = (len(text), None, text.splitlines(True), unit.name)
+        self._lines[unit.name] = entry
+
+    def _hide_lines(self, name: str) -> None:
+        import linecache
+
+        entry = self._lines.pop(name, None)
+        if entry is not None and linecache.cache.get(name) is entry:
+            del linecache.cache[name]  # Another session may have put its source there since.
 
     def forget_units(self) -> None:
         """Take this runtime's in-memory sources out of ``linecache``."""
-        import linecache
-
-        for name, unit in self.units.items():
-            if unit.kind == "fragment" or unit.source.path is None:
-                linecache.cache.pop(name, None)
+        for name in list(self._lines):
+            self._hide_lines(name)
 
     # ── configuration in scopes ──────────────────────────────────────────────
 
@@ -210,28 +227,6 @@ class Interpreter:
                 pass
         return made
 
-    def foreign_prelude(self, code: str, scope: Scope) -> Mapping[str, Any]:
-        """Run a prelude through a host's executor, extending what earlier ones bound."""
-        executor = self.foreign_executor
-        assert executor is not None
-        incremental = getattr(executor, "execute_prelude_incremental", None)
-        before = self._prelude_names.get(id(scope))
-        if callable(incremental):
-            from kedi.runtime.python import flatten
-
-            names: Any = incremental(self.handle, code, before or flatten(scope))
-        elif before is not None:
-            from kedi.errors import KediExecutionError
-
-            raise KediExecutionError(
-                f"the executor {type(executor).__name__} cannot extend an earlier prelude",
-                hint="implement `execute_prelude_incremental(runtime, code, env)`",
-            )
-        else:
-            names = executor.execute_prelude(self.handle, code)
-        self._prelude_names[id(scope)] = dict(names)
-        return names
-
     def close(self) -> None:
         """Release the engine, adapters and a closable executor. Every one is tried."""
         first: Exception | None = None
@@ -245,17 +240,6 @@ class Interpreter:
         self.observer = None
         if first is not None:
             raise first
-
-
-def _foreign(executor: Executor | None) -> Executor | None:
-    """The executor when it is a host's own; the default one is compiled in."""
-    if executor is None:
-        return None
-    from kedi.executors import DefaultExecutor
-
-    if type(executor) is DefaultExecutor and executor.debug_exporter is None:
-        return None
-    return executor
 
 
 class _RoomForCalls:
