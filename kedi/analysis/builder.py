@@ -48,6 +48,9 @@ from kedi.syntax.ast import (
 _SPECIAL = (Return, If, Else, Directive, Export, Profile)
 
 
+_MAP_ORDER = 1 << 30
+
+
 def last_line(stmt: Stmt) -> int:
     """Last line (relative to the chunk) of a statement with its block."""
     while stmt.body:
@@ -72,6 +75,8 @@ class Builder:
         self.iteration: LocalScope | None = None
         if before is not None and len(before.scopes) > 1:
             self.iteration = before.scopes[1]
+            # Everything in a map comes after everything in its loop.
+            self.order = _MAP_ORDER
 
     def finish(self, stmt: Stmt | None, ends: bool) -> ChunkFacts:
         free: list[Reference] = []

@@ -15,7 +15,7 @@ from kedi.analysis.names import (
     suggestion,
 )
 from kedi.analysis.pynames import uses
-from kedi.analysis.report import Place, Reporter
+from kedi.analysis.report import Place, Reporter, Stretch
 from kedi.analysis.scopes import LocalKind, Scope, by_end
 from kedi.analysis.types import BUILTIN_TYPES, TypeName, type_shape
 from kedi.diagnostics import Related
@@ -25,7 +25,6 @@ from kedi.syntax.ast import (
     Directive,
     Field,
     NameLine,
-    Node,
     Part,
     Python,
     Read,
@@ -163,7 +162,7 @@ class CheckerBase:
 
     def within(self, stmt: Stmt, expr: TypeExpr, start: int, end: int) -> Place:
         begin = expr.text_start
-        return Place(stmt, Node(begin + start, begin + max(end, start)), self.base)
+        return Place(stmt, Stretch(begin + start, begin + max(end, start)), self.base)
 
     # ── Text ──────────────────────────────────────────────────────────────────
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kedi.analysis.calls import parameters_of
+from kedi.analysis.cursor import Cursor, cursor_at
 from kedi.analysis.describe import parameter_text
 from kedi.analysis.directive_values import CAPABILITIES, FRAMEWORKS, HARNESSES
 from kedi.analysis.names import Kind, ModuleProblem
@@ -15,8 +16,8 @@ from kedi.analysis.queries import describe
 from kedi.analysis.symbols import Declaration, LocalScope
 from kedi.analysis.types import BUILTIN_TYPES
 from kedi.analysis.view import Analysis
-from kedi.syntax.ast import Directive, Export, Import, Stmt, TypeDef
-from kedi.syntax.directives import DIRECTIVES, FieldSpec
+from kedi.syntax.ast import TypeDef
+from kedi.syntax.directives import DIRECTIVES, DirectiveSpec, FieldSpec
 
 CandidateKind = Literal[
     "value",
@@ -55,162 +56,6 @@ class SignatureHelp:
     documentation: str = ""
 
 
-ContextKind = Literal[
-    "none",
-    "directive",
-    "directive-value",
-    "setting",
-    "setting-value",
-    "list",
-    "name",
-    "python",
-    "type",
-    "path",
-    "suite",
-    "attribute",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What kind of thing is being typed. ``owner`` is the directive or the object's name."""
-
-    kind: ContextKind
-    word: str
-    owner: str = ""
-    setting: str = ""
-
-
-_DIRECTIVE = re.compile(r"\s*>\s*([A-Za-z_]*)$")
-_VALUE = re.compile(r"\s*>\s*([A-Za-z_]+)\s*:\s*(.*)$")
-_SETTING_VALUE = re.compile(r"\s*([A-Za-z_]\w*)\s*:\s*([\w-]*)$")
-_WORD = re.compile(r"\s*([A-Za-z_]\w*|)$")
-_SUITE = re.compile(r"\s*@\s*(?:test|eval)\s*:\s*(\w*)$")
-_LAST = re.compile(r"\w*$")
-_ATTRIBUTE = re.compile(r"([A-Za-z_]\w*)\.(\w*)$")
-_TYPED = re.compile(r"\[\s*[A-Za-z_]\w*\s*:[^\]`]*$")
-_HEADER = re.compile(r"\s*(@|~)\s*[A-Za-z_]\w*\s*\(")
-
-
-def context_at(analysis: Analysis, line: int, column: int) -> Context:
-    """What is being typed at a position, judged by the line before it and the blocks around."""
-    text = analysis.line_index.line_text(line)[:column]
-    index = analysis.chunk_at(line)
-    if index >= 0 and _in_fence(analysis, index, line):
-        return _python(text)
-    if text.count("`") % 2:
-        return _python(text[text.rfind("`") + 1 :])
-    word = _LAST.search(text)
-    last = word.group() if word else ""
-    if match := _DIRECTIVE.fullmatch(text):
-        return Context("directive", match[1])
-    if match := _SUITE.fullmatch(text):
-        return Context("suite", match[1])
-    owner = _block_owner(analysis, index, line, len(text) - len(text.lstrip()))
-    if owner is not None:
-        block = _block_context(text, owner)
-        if block is not None:
-            return block
-    if match := _VALUE.fullmatch(text):
-        name, value = match[1], match[2]
-        if name == "import":
-            return Context("path", value)
-        spec = DIRECTIVES.get(name)
-        if spec is not None and spec.form in ("text", "names", "type") and "<" not in value:
-            kind: ContextKind = "type" if spec.form == "type" else "directive-value"
-            return Context(kind, last, name)
-    if _TYPED.search(text) or _in_header_type(text):
-        return Context("type", last)
-    opened = text.rfind("<")
-    if opened > text.rfind(">") and re.fullmatch(r"<\w*", text[opened:]):
-        return Context("name", last)
-    if re.fullmatch(r"\s*\[\w*", text):
-        return Context("name", last)
-    return Context("none", last)
-
-
-def _python(code: str) -> Context:
-    if match := _ATTRIBUTE.search(code):
-        return Context("attribute", match[2], match[1])
-    word = _LAST.search(code)
-    return Context("python", word.group() if word else "")
-
-
-def _in_header_type(text: str) -> bool:
-    if _HEADER.match(text) is None:
-        return False
-    if re.search(r"\)\s*->\s*[^:]*$", text):
-        return True
-    inner = text[text.index("(") + 1 :]
-    depth = 0
-    start = 0
-    for at, char in enumerate(inner):
-        if char in "[(":
-            depth += 1
-        elif char in "])":
-            depth -= 1
-        elif char == "," and depth == 0:
-            start = at + 1
-    piece = inner[start:]
-    return ":" in piece and "=" not in piece
-
-
-def _in_fence(analysis: Analysis, index: int, line: int) -> bool:
-    """Whether a line stands between the fences of embedded Python."""
-    base = analysis.program.lines[index]
-    inside = False
-    for at, text in enumerate(analysis.program.chunks[index].text.split("\n")):
-        if base + at >= line:
-            break
-        if text.lstrip(" \t").startswith("```") or (not inside and re.search(r"=\s*```", text)):
-            inside = not inside
-    return inside
-
-
-def _block_owner(analysis: Analysis, index: int, line: int, indent: int) -> Stmt | None:
-    """The directive whose block a line of some indentation stands in."""
-    if index < 0 or indent == 0:
-        return None
-    stmt = analysis.facts[index].stmt
-    relative = line - analysis.program.lines[index]
-    if stmt is None or stmt.line > relative:
-        # A line of blanks behind a block belongs to the chunk after it.
-        if index == 0:
-            return None
-        relative = line - analysis.program.lines[index - 1]
-        stmt = analysis.facts[index - 1].stmt
-    owner: Stmt | None = None
-    while stmt is not None:
-        if stmt.line < relative and stmt.node.start < indent:
-            owner = stmt
-        before = [item for item in stmt.body if item.line < relative]
-        stmt = before[-1] if before else None
-    if owner is not None and isinstance(owner.node, Directive | Import | Export):
-        return owner
-    return None
-
-
-def _block_context(text: str, owner: Stmt) -> Context | None:
-    node = owner.node
-    if isinstance(node, Import | Export):
-        match = _WORD.fullmatch(text)
-        name = node.path.text if isinstance(node, Import) else ""
-        word = "import" if isinstance(node, Import) else "export"
-        return Context("list", match[1], word, name) if match else None
-    assert isinstance(node, Directive)
-    spec = DIRECTIVES.get(node.name.text)
-    if spec is None:
-        return None
-    if spec.body == "names" and (match := _WORD.fullmatch(text)):
-        return Context("list", match[1], spec.name)
-    if spec.body == "settings":
-        if match := _WORD.fullmatch(text):
-            return Context("setting", match[1], spec.name)
-        if match := _SETTING_VALUE.fullmatch(text):
-            return Context("setting-value", match[2], spec.name, match[1])
-    return None
-
-
 # ── Completion ────────────────────────────────────────────────────────────────
 
 
@@ -218,33 +63,52 @@ def complete(
     analysis: Analysis, line: int, column: int, modules: Iterable[str] = ()
 ) -> list[Candidate]:
     """What may be typed at a position, nearest scope first. ``modules`` are known module paths."""
-    context = context_at(analysis, line, column)
-    size = len(context.word)
-    found: list[Candidate] = []
-    if context.kind == "directive":
-        found = [
-            Candidate(spec.name, "directive", size, spec.summary) for spec in DIRECTIVES.values()
-        ]
-    elif context.kind == "path":
-        found = [Candidate(path, "path", size) for path in modules]
-    elif context.kind == "setting":
-        spec = DIRECTIVES[context.owner]
-        found = [Candidate(item.name, "setting", size, item.summary) for item in spec.fields]
-    elif context.kind in ("setting-value", "directive-value"):
-        found = list(_values(analysis, context, line, column))
-    elif context.kind == "list":
-        found = list(_listed(analysis, context, line))
-    elif context.kind == "suite":
+    cursor = _cursor(analysis, line, column)
+    size = len(cursor.prefix)
+    kind = cursor.kind
+    found: Iterable[Candidate] = ()
+    if kind == "directive":
+        found = (
+            Candidate(spec.name, "directive", size, spec.summary)
+            for spec in DIRECTIVES.values()
+            if cursor.place in spec.places
+        )
+    elif kind == "module":
+        found = (Candidate(path, "path", size) for path in modules)
+    elif kind == "setting" and cursor.spec is not None:
+        found = (Candidate(it.name, "setting", size, it.summary) for it in cursor.spec.fields)
+    elif kind == "setting-value" and cursor.field is not None:
+        found = _words(cursor.field, size)
+    elif kind == "value" and cursor.spec is not None:
+        found = _values(analysis, cursor.spec, size, line, column)
+    elif kind == "list" and cursor.spec is not None:
+        found = _listed(analysis, cursor, line)
+    elif kind == "suite":
         found = _by_kind(analysis, line, column, size, "procedure")
-    elif context.kind == "type":
+    elif kind == "type":
         found = _by_kind(analysis, line, column, size, "type", "python", "module")
         found += [Candidate(name, "type", size, "built-in type") for name in _sorted_types()]
-    elif context.kind == "attribute":
-        found = list(_fields(analysis, context, line, column))
-    elif context.kind in ("name", "python"):
+    elif kind in ("name", "target"):
         found = _by_kind(analysis, line, column, size)
-    word = context.word.lower()
+    elif kind == "python":
+        attribute = _ATTRIBUTE.search(cursor.code[-_MAX_CODE:])
+        if attribute is not None:
+            found = _fields(analysis, attribute[1], size, line, column)
+        else:
+            found = _by_kind(analysis, line, column, size)
+    word = cursor.prefix.lower()
     return [item for item in found if item.label.lower().startswith(word)]
+
+
+_ATTRIBUTE = re.compile(r"(?<![\w.)\]])([A-Za-z_]\w*)\.\w*$")
+_MAX_CODE = 4000
+
+
+def _cursor(analysis: Analysis, line: int, column: int) -> Cursor:
+    """What is being typed, by the text before the position."""
+    end = analysis.line_index.offset(line, column)
+    program = analysis.program
+    return cursor_at(program.source.text[:end], mode=program.mode, previous=program)
 
 
 def _sorted_types() -> list[str]:
@@ -306,26 +170,21 @@ def _by_kind(
     return found
 
 
-def _values(analysis: Analysis, context: Context, line: int, column: int) -> Iterator[Candidate]:
-    size = len(context.word)
-    spec = DIRECTIVES[context.owner]
-    if context.kind == "directive-value":
-        if spec.name in ("adapter", "agent"):
-            names = FRAMEWORKS if spec.name == "adapter" else HARNESSES
-            yield from (Candidate(name, "word", size) for name in names)
-        elif spec.name == "use":
-            yield from _by_kind(analysis, line, column, size, "procedure", "profile", "python")
-            yield Candidate("skills", "word", size)
-        elif spec.name == "subagent":
-            yield from _by_kind(analysis, line, column, size, "profile")
-        elif spec.name == "requires":
-            yield from (Candidate(name, "word", size) for name in CAPABILITIES)
-        else:
-            yield from _words(FieldSpec(spec.name, spec.value, spec.words), size)
-        return
-    for item in spec.fields:
-        if item.name == context.setting:
-            yield from _words(item, size)
+def _values(
+    analysis: Analysis, spec: DirectiveSpec, size: int, line: int, column: int
+) -> Iterator[Candidate]:
+    if spec.name in ("adapter", "agent"):
+        names = FRAMEWORKS if spec.name == "adapter" else HARNESSES
+        yield from (Candidate(name, "word", size) for name in names)
+    elif spec.name == "use":
+        yield from _by_kind(analysis, line, column, size, "procedure", "profile", "python")
+        yield Candidate("skills", "word", size)
+    elif spec.name == "subagent":
+        yield from _by_kind(analysis, line, column, size, "profile")
+    elif spec.name == "requires":
+        yield from (Candidate(name, "word", size) for name in CAPABILITIES)
+    else:
+        yield from _words(FieldSpec(spec.name, spec.value, spec.words), size)
 
 
 def _words(item: FieldSpec, size: int) -> Iterator[Candidate]:
@@ -335,28 +194,31 @@ def _words(item: FieldSpec, size: int) -> Iterator[Candidate]:
     yield from (Candidate(word, "word", size, item.summary) for word in words)
 
 
-def _listed(analysis: Analysis, context: Context, line: int) -> Iterator[Candidate]:
-    size = len(context.word)
-    if context.owner == "import":
+def _listed(analysis: Analysis, cursor: Cursor, line: int) -> Iterator[Candidate]:
+    size = len(cursor.prefix)
+    name = cursor.spec.name if cursor.spec is not None else ""
+    if name == "import":
         try:
-            exports = analysis.names.module_exports(context.setting)
+            exports = analysis.names.module_exports(cursor.owner)
         except ModuleProblem:
             return
-        for name, item in exports.names.items():
-            yield Candidate(name, item.kind, size, item.detail, item.docstring)
-    elif context.owner == "export":
-        for name in analysis.top_names():
-            found = analysis.lookup_top(name, analysis.chunk_at(line), True)
+        for label, item in exports.names.items():
+            yield Candidate(label, item.kind, size, item.detail, item.docstring)
+    elif name == "export":
+        for label in analysis.top_names():
+            found = analysis.lookup_top(label, analysis.chunk_at(line), True)
             if found is not None:
-                yield Candidate(name, found[0].kind, size, describe(found[0]))
-    elif context.owner == "requires":
-        yield from (Candidate(name, "word", size) for name in CAPABILITIES)
+                yield Candidate(label, found[0].kind, size, describe(found[0]))
+    elif name == "requires":
+        yield from (Candidate(label, "word", size) for label in CAPABILITIES)
     else:
         yield from _by_kind(analysis, line, 0, size, "procedure", "python")
 
 
-def _fields(analysis: Analysis, context: Context, line: int, column: int) -> Iterator[Candidate]:
-    item = next((it for it in visible(analysis, line, column) if it.name == context.owner), None)
+def _fields(
+    analysis: Analysis, owner: str, size: int, line: int, column: int
+) -> Iterator[Candidate]:
+    item = next((it for it in visible(analysis, line, column) if it.name == owner), None)
     if item is None or not item.type:
         return
     index = analysis.chunk_at(line)
@@ -364,7 +226,7 @@ def _fields(analysis: Analysis, context: Context, line: int, column: int) -> Ite
     if target is None or not isinstance(target[0].node, TypeDef):
         return
     for field in target[0].node.fields:
-        yield Candidate(field.name.text, "field", len(context.word), parameter_text(field))
+        yield Candidate(field.name.text, "field", size, parameter_text(field))
 
 
 # ── Signatures ────────────────────────────────────────────────────────────────
@@ -372,17 +234,13 @@ def _fields(analysis: Analysis, context: Context, line: int, column: int) -> Ite
 
 def signature_help(analysis: Analysis, line: int, column: int) -> SignatureHelp | None:
     """The procedure or type whose arguments are being typed at a position."""
-    index = analysis.chunk_at(line)
-    if index < 0:
+    cursor = _cursor(analysis, line, column)
+    if cursor.kind == "argument":
+        name, position, keyword = cursor.owner, cursor.index, ""
+    elif cursor.kind == "python" and (call := _open_call(cursor.code[-_MAX_CODE:])) is not None:
+        name, position, keyword = call
+    else:
         return None
-    first = max(analysis.program.lines[index], line - _MAX_LINES)
-    lines = [analysis.line_index.line_text(at) for at in range(first, line)]
-    text = "\n".join([*lines, analysis.line_index.line_text(line)[:column]])
-    python = context_at(analysis, line, column).kind in ("python", "attribute")
-    call = _open_call(text, python)
-    if call is None:
-        return None
-    name, position, keyword = call
     item = next((it for it in visible(analysis, line, column) if it.name == name), None)
     parameters = parameters_of(item) if item is not None else None
     if item is None or parameters is None:
@@ -397,16 +255,15 @@ def signature_help(analysis: Analysis, line: int, column: int) -> SignatureHelp 
     )
 
 
-_MAX_LINES = 40
 _CALLEE = re.compile(r"(?<![\w.@~])([A-Za-z_]\w*)$")
 _STRING = re.compile(r"""(?:"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?)""")
 _KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
 
 
-def _open_call(text: str, python: bool) -> tuple[str, int, str] | None:
+def _open_call(text: str) -> tuple[str, int, str] | None:
     """``(name, arguments before the cursor, keyword)`` of the innermost open call of ``text``.
 
-    Quotes hide commas and brackets in Python; in Kedi text they are plain characters.
+    Quoted texts hide commas and brackets.
     """
     stack: list[tuple[int, int, int]] = []
     commas = 0
@@ -417,7 +274,7 @@ def _open_call(text: str, python: bool) -> tuple[str, int, str] | None:
         if char == "\\":
             at += 2
             continue
-        if python and char in "\"'" and (match := _STRING.match(text, at)):
+        if char in "\"'" and (match := _STRING.match(text, at)):
             at = match.end()
             continue
         if char in "([{":

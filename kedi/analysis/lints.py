@@ -117,8 +117,8 @@ def _unknown(lint: Lint, reference: Reference) -> None:
         return
     if analysis.names.kind_of(name) is not None or _open(analysis, lint.index):
         return
-    later = [at for at in analysis.declaring(name) if at >= lint.index]
-    if later:
+    later = any(at >= lint.index for at in analysis.declaring(name))
+    if later or any(name in scope.names for scope in reference.scope.chain()):
         lint.add(
             "used-before-binding",
             f"`{name}` is read here, but bound only later",
@@ -129,8 +129,7 @@ def _unknown(lint: Lint, reference: Reference) -> None:
     word = "procedure" if reference.use == "call" and not reference.python else "name"
     visible = [
         *(other for scope in reference.scope.chain() for other in scope.names),
-        *analysis.top_names(),
-        *analysis.names.all_names(),
+        *analysis.near(name),
     ]
     lint.add(
         "unknown-name",
@@ -224,6 +223,8 @@ def _shadow(lint: Lint, item: Declaration, outer: Declaration, index: int) -> No
     if outer.kind not in ("value", "parameter"):
         return
     base = lint.analysis.program.lines
+    if index != lint.index:
+        lint.analysis.linked.add(lint.index)
     place = outer.place.span(lint.name, base[index] - base[lint.index])
     hint = f"to change the outer one, write `[{item.name}] := …`"
     lint.add(

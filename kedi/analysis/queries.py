@@ -105,8 +105,8 @@ def symbol_at(analysis: Analysis, line: int, column: int) -> Found | None:
 
 def chunk_of(analysis: Analysis, item: Declaration, near: int) -> int | None:
     """The chunk that declares ``item``; ``near`` is where the question was asked."""
-    for index in (near, *analysis.declaring(item.name)):
-        if any(other is item for other in analysis.facts[index].declarations()):
+    for index in (near, near - 1, *analysis.declaring(item.name)):
+        if index >= 0 and any(other is item for other in analysis.facts[index].declarations()):
             return index
         if item in analysis.declared(index, item.name):
             return index
@@ -292,9 +292,10 @@ def references(
     if item is None:
         assert found.reference is not None
         return _outside_references(analysis, found.reference.name)
-    scope = _scope_of(analysis.facts[found.index], item)
-    if scope is not None and scope.kind != "top":
-        return _local_references(analysis, found.index, scope, item.name, include_declaration)
+    index = chunk_of(analysis, item, found.index)
+    scope = _scope_of(analysis.facts[index], item) if index is not None else None
+    if index is not None and scope is not None and scope.kind != "top":
+        return _local_references(analysis, index, scope, item.name, include_declaration)
     return _top_references(analysis, item.name, include_declaration)
 
 
@@ -308,15 +309,19 @@ def _scope_of(facts: ChunkFacts, item: Declaration) -> LocalScope | None:
 def _local_references(
     analysis: Analysis, index: int, scope: LocalScope, name: str, declarations: bool
 ) -> list[Span]:
-    places: list[Range] = []
+    """Uses of a name of an inner scope, also in the ``> map:`` that continues a loop."""
     items = scope.names[name]
-    facts = analysis.facts[index]
-    for reference in facts.references:
-        if reference.name == name and any(reference.target is item for item in items):
-            places.append(reference.place)
-    if declarations:
-        places += [item.place for item in items]
-    return [analysis.span(place, index) for place in sorted(set(places))]
+    spans: list[Span] = []
+    for at in range(index, min(index + 2, len(analysis.facts))):
+        places = {
+            reference.place
+            for reference in analysis.facts[at].references
+            if reference.name == name and any(reference.target is item for item in items)
+        }
+        if declarations and at == index:
+            places.update(item.place for item in items)
+        spans.extend(analysis.span(place, at) for place in sorted(places))
+    return spans
 
 
 def _top_references(analysis: Analysis, name: str, declarations: bool) -> list[Span]:

@@ -17,6 +17,10 @@ def line_text(stmt: Stmt, offset: int) -> str:
     return text[begin:] if end < 0 else text[begin:end]
 
 
+class Stretch(Node):
+    """A stretch of a statement that is no node of its own, such as one name of a type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A node of a statement, for findings that need to point back at it later."""

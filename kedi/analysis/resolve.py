@@ -162,14 +162,29 @@ def _judge(analysis: Analysis, index: int) -> None:
     """Make the findings of one chunk anew."""
     from kedi.analysis.chunk_checks import chunk_errors
 
-    facts = analysis.facts[index]
-    if facts.stmt is None:
+    if analysis.facts[index].stmt is None:
         return
-    analysis.compile_found[index] = chunk_errors(analysis, index)
+    found = analysis.compile_found[index] = chunk_errors(analysis, index)
     if analysis.options.lint:
         from kedi.analysis.lints import chunk_lints
 
-        analysis.lint_found[index] = chunk_lints(analysis, index)
+        lints = analysis.lint_found[index] = chunk_lints(analysis, index)
+        found = (*found, *lints)
+    if any(item.code in _GUESSES for item in found):
+        analysis.guessed.add(index)
+
+
+_GUESSES = frozenset(
+    {
+        "not-exported",
+        "unknown-export",
+        "unknown-name",
+        "unknown-procedure",
+        "unknown-profile",
+        "unknown-tool",
+        "unknown-type",
+    }
+)
 
 
 class _Update:
@@ -179,7 +194,13 @@ class _Update:
         self.new = analysis
         self.old = previous
         old, new = previous.program.chunks, analysis.program.chunks
+        self.renamed = self.touched = self.retyped = False
         self.head = _common(len(old), len(new), lambda k: old[:k] == new[:k])
+        if self.head and any(
+            _continues(chunks[self.head]) for chunks in (old, new) if self.head < len(chunks)
+        ):
+            # What a map reads is marked in the loop before it.
+            self.head -= 1
         room = min(len(old), len(new)) - self.head
         tail = _common(room, room, lambda k: k == 0 or old[-k:] == new[-k:])
         if tail and _continues(new[len(new) - tail]):
@@ -213,6 +234,14 @@ class _Update:
         self.index(shift)
         flipped = self.counted()
         again = set(range(head, new_end)) | set(self.type_neighbours())
+        new.linked = self.kept(old.linked)
+        new.guessed = self.kept(old.guessed)
+        if self.touched or self.moved():
+            again |= new.linked
+        if self.renamed:
+            again |= new.guessed
+        else:
+            new.guesses = old.guesses
         # Nothing but the last chunk of the text can lose or gain what follows it.
         if flipped is None:
             again = set(range(len(new.facts)))
@@ -221,6 +250,8 @@ class _Update:
                 for at, facts in enumerate(new.facts):
                     if not changed.isdisjoint(facts.asks):
                         again.add(at)
+            if self.retyped:
+                again.update(at for at, facts in enumerate(new.facts) if _judges_types(facts))
             for name in flipped:
                 again.update(new.declaring(name))
         for at in again:
@@ -230,13 +261,34 @@ class _Update:
         """Names whose meaning at the top level the edit changed."""
         before = _shapes(self.old, range(self.head, self.old_end))
         after = _shapes(self.new, range(self.head, self.new_end))
-        if before == after:
-            return set()
         names = before.keys() | after.keys()
+        self.renamed = before.keys() != after.keys()
+        self.touched = bool(names)
         changed = {name for name in names if before.get(name) != after.get(name)}
-        if _unknown_imports(self.old) != _unknown_imports(self.new):
+        # A name that begins or ceases to be a type decides about values passed elsewhere.
+        self.retyped = any(_is_a_type(before, name) != _is_a_type(after, name) for name in changed)
+        if self.open_names(self.old, self.old_end) or self.open_names(self.new, self.new_end):
             changed.update(*(facts.asks for facts in self.new.facts))
         return changed
+
+    def open_names(self, analysis: Analysis, end: int) -> bool:
+        """Whether the edited chunks bind names that cannot be seen."""
+        imports = analysis.imports
+        if any(self.head <= at < end and not item.known for at, item in imports.items()):
+            return True
+        return any(facts.prelude_open for facts in analysis.facts[self.head : end])
+
+    def kept(self, chunks: set[int]) -> set[int]:
+        """Those of ``chunks`` that the edit left alone, by their new indices."""
+        head, end, shift = self.head, self.old_end, self.new_end - self.old_end
+        return {at if at < head else at + shift for at in chunks if not head <= at < end}
+
+    def moved(self) -> bool:
+        """Whether what is behind the edit stands on other lines than before."""
+        old, new = self.old.program, self.new.program
+        if self.old_end == len(old.lines):
+            return False
+        return old.lines[self.old_end] != new.lines[self.new_end]
 
     def index(self, shift: int) -> None:
         """Bring the table of top-level names up to date."""
@@ -310,6 +362,14 @@ def _continues(chunk: Chunk) -> bool:
     return chunk.stmt is not None and isinstance(chunk.stmt.node, Map)
 
 
+def _is_a_type(shapes: dict[str, list[Any]], name: str) -> bool:
+    return any(shape[1] == "type" for shape in shapes.get(name, ()))
+
+
+def _judges_types(facts: ChunkFacts) -> bool:
+    return bool(facts.typed) or any(item.arguments is not None for item in facts.references)
+
+
 def _shapes(analysis: Analysis, chunks: range) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for at in chunks:
@@ -317,7 +377,3 @@ def _shapes(analysis: Analysis, chunks: range) -> dict[str, list[Any]]:
             for item in analysis.declared(at, name):
                 found.setdefault(name, []).append(item.shape)
     return found
-
-
-def _unknown_imports(analysis: Analysis) -> int:
-    return sum(not item.known for item in analysis.imports.values())

@@ -11,6 +11,7 @@ from kedi.analysis.names import (
     Exported,
     ModuleExports,
     Names,
+    near,
 )
 from kedi.analysis.symbols import ChunkFacts, Declaration, LocalScope, Range, Reference
 from kedi.diagnostics import Diagnostic
@@ -19,6 +20,8 @@ from kedi.syntax.ast import (
     Program,
     TypeDef,
 )
+
+_MAX_GUESSES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,9 @@ class Analysis:
     """Everything known of a program. Made by :func:`analyze`; never changes afterwards.
 
     ``facts`` runs parallel to ``program.chunks``. Positions in questions are
-    0-based lines and code-point columns of ``program.source.text``.
+    0-based lines and code-point columns of ``program.source.text``. ``linked``
+    are the chunks whose lints point at other chunks, ``guessed`` those with
+    findings about unknown names, whose hints depend on all names.
     """
 
     __slots__ = (
@@ -71,7 +76,10 @@ class Analysis:
         "counts",
         "everything",
         "facts",
+        "guessed",
+        "guesses",
         "imports",
+        "linked",
         "lint_found",
         "names",
         "opened",
@@ -89,6 +97,9 @@ class Analysis:
         self.compile_found: list[tuple[Diagnostic, ...]] = []
         self.lint_found: list[tuple[Diagnostic, ...]] = []
         self.placed: list[_Placed | None] = []
+        self.linked: set[int] = set()
+        self.guessed: set[int] = set()
+        self.guesses: dict[str, list[str]] = {}
         self.counts: dict[str, int] = {}
         self.opened = False
         self.everything = False
@@ -165,6 +176,17 @@ class Analysis:
     def top_names(self) -> Iterable[str]:
         """Names bound at the top level."""
         return self._index.keys()
+
+    def near(self, name: str) -> list[str]:
+        """Names of the top level or from outside that ``name`` may be a slip of."""
+        known = self.guesses.get(name)
+        if known is None:
+            # Looking through thousands of names takes milliseconds: a text full of
+            # unknown names gets no more than that many hints.
+            enough = len(self.guesses) >= _MAX_GUESSES
+            known = [] if enough else near(name, [*self._index, *self.names.all_names()])
+            self.guesses[name] = known
+        return known
 
     # ── Places ────────────────────────────────────────────────────────────────
 
