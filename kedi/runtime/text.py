@@ -18,8 +18,10 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def safe_str(value: object) -> str:
-    """``str(value)`` for messages, also when that raises."""
+    """``str(value)`` for messages, also when that raises, even an exit."""
     try:
         return str(value)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         return f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
