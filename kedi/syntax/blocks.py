@@ -241,7 +241,7 @@ def _unclosed_comment(line: str) -> Fault:
         "this block comment is not closed",
         begin,
         begin + 3,
-        "add a line that holds only ###",
+        "close this comment opened on line {line} with a line that holds only ###",
         open=True,
     )
 
@@ -292,7 +292,7 @@ def _statement(
     block: str | None = None
     try:
         if fault is not None:
-            raise _relative(fault, at, builder)
+            raise _relative(fault, at)
         node, block = parse_line(context, line)
     except Fault as found:
         node = Broken(found.start, found.end)
@@ -307,10 +307,10 @@ def _statement(
     return stmt, block, end
 
 
-def _relative(fault: Fault, at: int, builder: _Builder) -> Fault:
-    """A layout fault with offsets into the line, and with the line in its hint."""
+def _relative(fault: Fault, at: int) -> Fault:
+    """A layout fault with offsets into the line; ``{line}`` is filled in with the result."""
     moved = Fault(fault.code, fault.message, fault.start - at, fault.end - at, open=fault.open)
-    moved.hint = "close this fence with ``` on a line of its own, aligned with it"
+    moved.hint = "close this fence opened on line {line} with ``` on a line of its own"
     return moved
 
 

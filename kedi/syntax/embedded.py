@@ -93,7 +93,7 @@ def type_end(text: str, start: int, limit: int | None = None) -> int:
         elif first in "\"'":
             if "\n" in piece:
                 return match.start()
-        elif first == "#":
+        elif depth == 0 and first == "#":
             return match.start()
         elif depth == 0:
             for offset, char in enumerate(piece):

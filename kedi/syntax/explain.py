@@ -12,6 +12,8 @@ _word = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _assignment = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)[ \t]*(?::[^=\n]*)?:?=(?!=)")
 _python_line = re.compile(r"(?:def|class|import|from|print)\b[ \t(]")
 _field_name = re.compile(r"\[[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*")
+_typed_field = re.compile(r"\[[ \t]*[A-Za-z_][A-Za-z0-9_]*[ \t]*:")
+_type_outside = re.compile(r"\[[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\][ \t]*:[ \t]*([A-Za-z_]\w*)")
 _field_like = re.compile(r"\[[ \t]*([^\]\n:]*)[^\]\n]*\]?[ \t]*(:?=|<<)?")
 _TEXT = {"TEXT", "ARGUMENT_TEXT"}
 _SHOWN = {
@@ -62,13 +64,7 @@ def explain(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
     if "NAME" in accepted and (rest[0].isdigit() or rest[0].isidentifier()):
         return _bad_name(text, at)
     if "FIELD_END" in accepted:
-        return Fault(
-            "unclosed-field",
-            "this field is not closed: `]` is missing",
-            max(text.rfind("[", 0, at), 0),
-            at,
-            "a field reads [name] or [name: type]",
-        )
+        return _unclosed_field(text, at)
     end = _chunk_end(text, at)
     wanted = _list(accepted)
     if rule == "python_statement":
@@ -99,6 +95,8 @@ def not_a_statement(text: str, at: int) -> Fault:
     hint = "start a template with `>>`"
     if match := _assignment.match(text, start):
         hint = f"did you mean `[{match[1]}] = …`? Or {hint}"
+    elif match := _type_outside.match(text, start):
+        hint = f"a type stands inside the brackets: [{match[1]}: {match[2]}] = …; or {hint}"
     elif match := _python_line.match(text, start):
         hint = f"put Python in backticks or in a fence, or {hint}"
     return Fault("bare-prose", "this line is not a statement", start, len(text.rstrip(" \t")), hint)
@@ -267,6 +265,17 @@ def _field(text: str, at: int) -> Fault:
     )
 
 
+def _unclosed_field(text: str, at: int) -> Fault:
+    openings = [match.start() for match in _typed_field.finditer(text, 0, at)]
+    return Fault(
+        "unclosed-field",
+        "this field is not closed: `]` is missing",
+        openings[-1] if openings else at,
+        at,
+        "a field reads [name] or [name: type]",
+    )
+
+
 def _indent(text: str) -> int:
     return len(text) - len(text.lstrip(" \t"))
 
@@ -275,8 +284,7 @@ def _at_end(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
     start = _indent(text)
     end = len(text.rstrip(" \t\n"))
     if "FIELD_END" in accepted or ("TYPE" in accepted and rule == "binding"):
-        opening = max(text.rfind("[", 0, end), 0)
-        return Fault("unclosed-field", "this field is not closed: `]` is missing", opening, end)
+        return _unclosed_field(text, end)
     opening = text.find("(") if rule in _HEADERS else -1
     if opening >= 0 and depth_after(text) > 0:
         message = "this parenthesis is not closed"

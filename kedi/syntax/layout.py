@@ -230,7 +230,7 @@ def _continues(text: str, first: int, end: int) -> bool:
 
 
 def _return(text: str, first: int, end: int, width: int) -> Line:
-    while end < len(text) and _continues(text, first, end):
+    while end + 1 < len(text) and _continues(text, first, end):
         first = end + 1
         end = line_end(text, first)
     return _inline(text, first, end, width) if text.count("`", first, end) % 2 else (end, None, end)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from kedi.diagnostics import Diagnostic
 from kedi.errors import KediParseError
@@ -19,6 +19,7 @@ from kedi.syntax.blocks import parse_chunk
 
 Mode = Literal["file", "fragment"]
 _BOM = "\ufeff"
+_OPENED = frozenset({"unclosed-fence", "unclosed-comment"})
 
 
 def parse(
@@ -223,9 +224,11 @@ def _result(program: Program) -> ParseResult:
 
 
 def _absolute(item: Diagnostic, name: str, line: int) -> Diagnostic:
-    span: Any = item.span
-    related = tuple(replace(r, span=_moved(r.span, name, line)) for r in item.related)
-    return replace(item, span=_moved(span, name, line), related=related)
+    span = _moved(item.span, name, line)
+    hint = item.hint
+    if hint is not None and item.code in _OPENED:
+        hint = hint.replace("{line}", str(span.line))
+    return replace(item, span=span, hint=hint)
 
 
 def _moved(span: Span, name: str, line: int) -> Span:

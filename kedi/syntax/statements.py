@@ -360,25 +360,27 @@ def _setting_line(context: str, text: str, start: int) -> Parsed:
             start,
             len(text.rstrip()),
         )
-    node: ast.Setting = engine.parse("setting", text, start)
     spec = directive_spec(owner)
-    name = node.name
     if spec is not None and spec.fields:
-        known = spec.field_names
-        if name.text not in known:
-            close = nearest(name.text, known)
-            raise Fault(
-                "unknown-setting",
-                f"`> {owner}:` has no setting `{name.text}`",
-                name.start,
-                name.end,
-                f"did you mean `{close}`?" if close else "known are " + ", ".join(known),
-            )
+        _check_setting(spec, match)
+    node: ast.Setting = engine.parse("setting", text, start)
     if node.value is not None:
         return node, None
-    if name.text == "python_dependencies":
-        return node, "requirements"
-    return node, "settings:"
+    return node, "requirements" if node.name.text == "python_dependencies" else "settings:"
+
+
+def _check_setting(spec: DirectiveSpec, match: re.Match[str]) -> None:
+    name, known = match[1], spec.field_names
+    if name in known:
+        return
+    close = nearest(name, known)
+    raise Fault(
+        "unknown-setting",
+        f"`> {spec.name}:` has no setting `{name}`",
+        match.start(1),
+        match.end(1),
+        f"did you mean `{close}`?" if close else "known are " + ", ".join(known),
+    )
 
 
 def _requirement(text: str, start: int) -> ast.NameLine:
