@@ -14,7 +14,7 @@ from kedi.analysis.directive_values import CAPABILITIES, FRAMEWORKS, HARNESSES
 from kedi.analysis.names import Kind, ModuleProblem
 from kedi.analysis.queries import describe
 from kedi.analysis.symbols import Declaration, LocalScope
-from kedi.analysis.types import BUILTIN_TYPES
+from kedi.analysis.types import BUILTIN_TYPES, OLD_SPELLINGS
 from kedi.analysis.view import Analysis
 from kedi.syntax.ast import TypeDef
 from kedi.syntax.directives import DIRECTIVES, DirectiveSpec, FieldSpec
@@ -112,7 +112,7 @@ def _cursor(analysis: Analysis, line: int, column: int) -> Cursor:
 
 
 def _sorted_types() -> list[str]:
-    return sorted(BUILTIN_TYPES, key=str.lower)
+    return sorted(BUILTIN_TYPES - OLD_SPELLINGS, key=str.lower)
 
 
 def visible(analysis: Analysis, line: int, column: int) -> Iterator[Declaration]:

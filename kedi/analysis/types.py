@@ -52,6 +52,9 @@ BUILTIN_TYPES: frozenset[str] = frozenset(
 )
 """Names that need no declaration (language reference, Types), with the old typing spellings."""
 
+OLD_SPELLINGS = frozenset({"List", "Dict", "Set", "FrozenSet", "Tuple"})
+"""Built-in names that are understood but not offered."""
+
 _ARITY: dict[str, tuple[int, int | None]] = {
     "list": (1, 1),
     "set": (1, 1),

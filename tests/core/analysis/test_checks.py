@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+NESTED = """\
+@f():
+  > if: `a`:
+    > if: `b`:
+      = 1
+    > else:
+      = 2
+  > else:
+    = 3
+  `x()`
+"""
+
 
 @pytest.mark.parametrize(
     ("source", "expected"),
@@ -17,8 +29,7 @@ import pytest
         ("@f():\n  > if: `True`:\n    = a\n    [y] = 2\n  = b", ["unreachable 4:5-12"]),
         ("@f():\n  > loop: `True`:\n    = a\n    [y] = 2\n  = b", ["unreachable 4:5-12"]),
         (
-            "@f():\n  > if: `a`:\n    > if: `b`:\n      = 1\n    > else:\n      = 2\n  > else:\n"
-            "    = 3\n  `x()`",
+            NESTED,
             ["unreachable 9:3-8"],
         ),
         ("@f():\n  > if: `True`:\n    = a\n  [x] = 1\n  = x", []),

@@ -7,6 +7,16 @@ import pytest
 from kedi.analysis.names import Exported as Published
 from kedi.analysis.names import Kind, ModuleExports, ModuleNotFound, NoNames
 
+SUITE = """\
+@f(row):
+  = <row>
+@eval: f:
+  > data: rows:
+    = `[1]`
+  > metric: m(rows):
+    = `f(rows) == expected`
+"""
+
 
 class Outside(NoNames):
     def __init__(self, modules: dict[str, ModuleExports] | None = None, **kinds: Kind) -> None:
@@ -50,11 +60,7 @@ class Outside(NoNames):
         ("> if: `True`:\n  [x] = 1\n  = <x>\n= <x>", ["unknown-name 4:4-5"]),
         ("> loop [i]: `[1]`:\n  [sq: int] = `i * i`\n> map:\n  > show: `sq + i`", []),
         ("@f(n: int) -> int:\n  = `1 if n < 2 else n * f(n - 1)`\n= <f(`3`)>", []),
-        (
-            "@f(r):\n  = <r>\n@eval: f:\n  > data: rows:\n    = `[1]`\n  > metric: m(rows):\n"
-            "    = `f(rows) == expected`",
-            [],
-        ),
+        (SUITE, []),
         ("> settings:\n  seed: `nope`", ["unknown-name 2:10-14"]),
         ("@f(a = `nope`):\n  = <a>", ["unknown-name 1:9-13"]),
         ("~T(a: `nope`, b: int = `gone`)", ["unknown-name 1:8-12", "unknown-name 1:25-29"]),

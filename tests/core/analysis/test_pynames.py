@@ -25,7 +25,7 @@ SAMPLES = [
     "for i in range(n):\n    pass\nelse:\n    j = i",
     "try:\n    pass\nexcept E as e:\n    e\nfinally:\n    z",
     "with a as b, c as (d, f):\n    pass",
-    "match x:\n    case [1, *rest]: pass\n    case {'k': v, **more}: pass\n    case A(p=q) as w: pass",
+    "match x:\n  case [1, *rest]: pass\n  case {'k': v, **more}: pass\n  case A(p=q) as w: pass",
     "import a.b, c as d\nfrom e import f as g, h",
     "del x",
     "async def f():\n    async with a as b:\n        await c",

@@ -226,7 +226,7 @@ COMPLETIONS = [
     ("= `p.^`", ["name", "age"]),
     ("= `p.a^`", ["age"]),
     ("[x: Per^", ["Person"]),
-    ("[x: frozen^", ["frozenset", "FrozenSet"]),
+    ("[x: frozen^", ["frozenset"]),
     ("@f(a: Per^", ["Person"]),
     ("> eff^", ["effort"]),
     ("> effort: m^", ["minimal", "medium", "max"]),

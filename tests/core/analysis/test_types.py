@@ -41,8 +41,8 @@ def test_unknown_types_are_found_where_they_stand(check, source, expected):
         "~Node(value: int, children: list[Node] = `[]`)",
         "~A(b: B | None)\n~B(a: A | None)",
         "~A(b: B | None)\n\n# between\n~C(x)\n~B(a: A | None)",
-        "```\nimport decimal\nfrom fractions import Fraction as F\nclass K: ...\nT = set[int]\n```\n"
-        "[a: decimal.Context] = `1`\n[b: F] = `1`\n[c: K] = `1`\n[d: T] = `1`",
+        "```\nimport decimal\nfrom fractions import Fraction as F\n```\n[a: decimal.Ctx | F] = `1`",
+        "```\nclass K: ...\nT = list[int]\n```\n[c: K] = `1`\n[d: T] = `1`",
         "```\nfrom somewhere import *\n```\n[a: Anything] = `1`",
         "```\nglobals().update(T=int)\n```\n[a: T] = `1`",
         "[T] = `list[int]`\n[x: T] = `[1]`",
