@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from kedi.source import Span
+from kedi.source import Span, split_lines
 
 Severity = Literal["error", "warning", "information", "hint"]
 Tag = Literal["unnecessary", "deprecated"]
@@ -47,25 +47,44 @@ def paint(text: str, style: str, use_color: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if use_color else text
 
 
+_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
+_MAX_TEXT = 20_000
+
+
 def printable(text: str) -> str:
     """``text`` on one line, tabs widened and control characters made visible."""
-    return "".join(
-        "    "
-        if char == "\t"
-        else char
-        if char.isprintable() or char == "\u200d"
-        else f"\\x{ord(char):02x}"
-        if ord(char) < 256
-        else f"\\u{ord(char):04x}"
-        for char in text
-    )
+    if text.isprintable():
+        return text
+    return "".join(map(_visible, text))
+
+
+def _visible(char: str) -> str:
+    if char == "\t":
+        return "    "
+    # The joiner of emoji sequences; every other invisible character is spelt out.
+    if char.isprintable() or char == "\u200d":
+        return char
+    code = ord(char)
+    if code < 256:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def readable(text: str) -> str:
+    """A message that may have several lines, safe to print: no control characters, bounded."""
+    if len(text) > _MAX_TEXT:
+        more = len(text) - _MAX_TEXT
+        text = f"{text[:_MAX_TEXT]}… ({more:,} more characters)"
+    return "\n".join(map(printable, split_lines(text)))
 
 
 def display_width(text: str) -> int:
     """Terminal cells that ``text`` takes: wide characters two, combining ones none."""
+    if text.isascii():
+        return len(text)
     return sum(
         0
-        if unicodedata.combining(char) or char == "\u200d"
+        if unicodedata.category(char) in _ZERO_WIDTH
         else 2
         if unicodedata.east_asian_width(char) in "WF"
         else 1

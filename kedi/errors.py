@@ -11,12 +11,11 @@ the same text.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
-from kedi.diagnostics import Diagnostic, excerpt, paint, printable, render_diagnostics
+from kedi.diagnostics import Diagnostic, excerpt, paint, printable, readable, render_diagnostics
 from kedi.source import Span
 
 FrameKind = Literal[
@@ -73,6 +72,22 @@ class PythonTrace:
     embedded: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """An exception that another one came from, or a member of an exception group.
+
+    ``relation`` is ``cause`` (``raise … from``), ``context`` (raised while that one was
+    handled) or ``member``; ``depth`` is 0 for what belongs to the error itself and one
+    more inside each group; ``span`` is the embedded line that raised it, when known.
+    """
+
+    relation: Literal["cause", "context", "member"]
+    type_name: str
+    message: str
+    span: Span | None = None
+    depth: int = 0
+
+
 class OriginalError(Exception):
     """Stands for an original exception that could not be pickled; keeps its type name and text."""
 
@@ -96,35 +111,53 @@ class KediError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         state = {name: _picklable(getattr(self, name, None)) for name in self._state}
-        for name in ("__notes__",):
-            if hasattr(self, name):
-                state[name] = getattr(self, name)
-        cause = self.__cause__
-        return _rebuild, (type(self), self.args, state, _picklable(cause))
+        if hasattr(self, "__notes__"):
+            state["__notes__"] = [_text(note) for note in self.__notes__]
+        return _rebuild, (type(self), self.args, state, _picklable(self.__cause__))
+
+    def __copy__(self) -> Self:
+        state = {name: getattr(self, name, None) for name in self._state}
+        if hasattr(self, "__notes__"):
+            state["__notes__"] = list(self.__notes__)
+        return _rebuild(type(self), self.args, state, self.__cause__)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        # What an error holds is never changed; the original exception stays the original.
+        return self.__copy__()
 
 
 def _picklable(value: Any) -> Any:
     if isinstance(value, BaseException):
+        import pickle
+
         try:
             # Only what comes back whole counts: many exceptions pickle but do not unpickle.
             pickle.loads(pickle.dumps(value))
         except Exception:
-            try:
-                text = f"{type(value).__name__}: {value}"
-            except Exception:
-                text = type(value).__name__
-            return OriginalError(text)
+            return OriginalError(f"{type(value).__name__}: {_text(value)}")
     return value
 
 
+def _text(value: object) -> str:
+    """``str(value)``, also when that fails."""
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
+
+
+_Error = TypeVar("_Error", bound="KediError")
+
+
 def _rebuild(
-    cls: type[KediError], args: tuple[Any, ...], state: dict[str, Any], cause: BaseException | None
-) -> KediError:
+    cls: type[_Error], args: tuple[Any, ...], state: dict[str, Any], cause: BaseException | None
+) -> _Error:
     error = cls.__new__(cls, *args)
     error.args = args
     for name, value in state.items():
         setattr(error, name, value)
-    error.__cause__ = cause
+    if cause is not None:
+        error.__cause__ = cause
     return error
 
 
@@ -174,7 +207,7 @@ class KediParseError(_DiagnosticError, SyntaxError):
 
 
 class KediCompileError(_DiagnosticError):
-    """A source that parses but cannot mean anything: unknown types, bad imports, dead statements."""
+    """A source that parses but means nothing: unknown types, bad imports, dead statements."""
 
 
 class KediExecutionError(KediError):
@@ -183,14 +216,16 @@ class KediExecutionError(KediError):
     ``frames`` go from the top-level call to the failure. ``original`` is the
     exception that Python raised, or ``None`` when Kedi itself found the fault.
     ``python_traces`` are the Python lines below the innermost Kedi frame.
-    ``hint`` says what to do, when that is known.
+    ``hint`` says what to do, when that is known. ``causes`` are the exceptions that the
+    original came from, nearest first, and the members of an exception group.
     """
 
     frames: tuple[Frame, ...] = ()
     python_traces: tuple[PythonTrace, ...] = ()
     original: BaseException | None = None
     hint: str | None = None
-    _state = ("frames", "python_traces", "original", "hint")
+    causes: tuple[Cause, ...] = ()
+    _state = ("frames", "python_traces", "original", "hint", "causes")
 
     def __init__(
         self,
@@ -213,33 +248,47 @@ class KediExecutionError(KediError):
         return self.frames[-1].span if self.frames else None
 
     def render(self, use_color: bool = False) -> str:
+        """The trace, the error and what it came from, advice and notes."""
         out: list[str] = []
         if self.frames:
             out.append("Kedi trace (outermost call first):")
             out += _render_frames(self.frames, use_color)
+        shown = {frame.span[:2] for frame in self.frames}
         for trace in self.python_traces:
-            out += _render_python(trace, use_color)
+            if not trace.embedded or (trace.source_name, trace.line) not in shown:
+                out += _render_python(trace, use_color)
         name = type(self.original or self).__name__
-        out.append(f"{paint(name, '1;31', use_color)}: {self.message}")
+        out.append(f"{paint(name, '1;31', use_color)}: {readable(self.message)}")
+        for cause in self.causes:
+            out.append(_render_cause(cause, use_color))
         if self.hint:
-            out.append(f"{paint('help', '1;36', use_color)}: {self.hint}")
+            out.append(f"{paint('help', '1;36', use_color)}: {readable(self.hint)}")
         for note in getattr(self, "__notes__", ()):
-            out.append(str(note))
+            out.append(readable(_text(note)))
         return "\n".join(out)
 
 
+#: Frames shown at each end of a long trace.
 _SHOWN_ENDS = 12
+_CALLS = ("program", "procedure")
+
+
+def _folds(frame: Frame, inner: Frame | None) -> bool:
+    """Whether ``inner`` is the part of ``frame``'s own statement that failed: it tells more."""
+    return (
+        inner is not None
+        and inner.kind not in _CALLS
+        and inner.span.source_name == frame.span.source_name
+        and frame.span.line <= inner.span.line <= frame.span.end_line
+    )
 
 
 def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
     out: list[str] = []
-    # A call and the statement in it that failed stand on one line: the exact one tells more.
     frames = [
         frame
         for frame, inner in zip(frames, [*frames[1:], None], strict=True)
-        if inner is None
-        or inner.kind in ("program", "procedure")
-        or inner.span[:2] != frame.span[:2]
+        if not (frame.kind in _CALLS and _folds(frame, inner))
     ]
     hidden = len(frames) - 2 * _SHOWN_ENDS
     for index, frame in enumerate(frames):
@@ -248,10 +297,10 @@ def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
                 out.append(f"  … {hidden} more frames …")
             continue
         span = frame.span
-        place = f"{span.source_name}, line {span.line}"
+        place = printable(f"{span.source_name}, line {span.line}")
         where = f" in {frame.procedure}" if frame.procedure else ""
         known = ("", frame.kind, frame.procedure, span.source_name)
-        what = frame.kind if frame.label in known else f"{frame.kind} {frame.label}"
+        what = frame.kind if frame.label in known else f"{frame.kind} {printable(frame.label)}"
         out.append(f"  {paint(place, '36', use_color)}{where} ({what})")
         if frame.source_line.strip():
             end = span.end_column if span.end_line == span.line else len(frame.source_line) + 1
@@ -265,11 +314,23 @@ def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
 
 
 def _render_python(trace: PythonTrace, use_color: bool) -> list[str]:
-    place = f"{trace.source_name}, line {trace.line}"
-    out = [f"    {paint('Python', '35', use_color)} {place}, in {trace.function}"]
+    place = printable(f"{trace.source_name}, line {trace.line}")
+    out = [f"    {paint('Python', '35', use_color)} {place}, in {printable(trace.function)}"]
     if trace.source_line.strip():
-        out.append(f"      {printable(trace.source_line.strip())}")
+        line, _ = excerpt(trace.source_line, max(1, trace.column), trace.end_column)
+        out.append(f"      {line.strip()}")
     return out
+
+
+_RELATIONS = {"cause": "caused by ", "context": "while handling ", "member": "- "}
+
+
+def _render_cause(cause: Cause, use_color: bool) -> str:
+    pad = "  " * (cause.depth + 1)
+    name = paint(cause.type_name, "31", use_color)
+    text = readable(cause.message).replace("\n", f"\n{pad}  ")
+    place = f" ({printable(cause.span.source_name)}, line {cause.span.line})" if cause.span else ""
+    return f"{pad}{_RELATIONS[cause.relation]}{name}: {text}{place}"
 
 
 class KediTypeExecutionError(KediExecutionError, TypeError):
@@ -330,6 +391,7 @@ class SessionDumpError(SessionPersistenceError):
         self.problems = tuple(problems)
 
     def render(self, use_color: bool = False) -> str:
+        """The message and every problem on a line of its own."""
         lines = [self.message]
         for item in self.problems:
             made = f" (from {item.fragment})" if item.fragment else ""
@@ -358,6 +420,7 @@ def execution_class(original: BaseException) -> type[KediExecutionError]:
 
 
 __all__ = [
+    "Cause",
     "DumpProblem",
     "Frame",
     "KediCompileError",

@@ -1,37 +1,64 @@
 """Engines: where model calls and map stages run.
 
 The sequential engine runs everything on the program's thread. The parallel
-one starts model calls on a pool of daemon threads and runs the stages of
-``> map:`` on threads of their own; results equal those of the sequential one,
-since inputs are taken when a call is scheduled.
+one starts model calls on a pool of daemon threads and lets helper threads
+take stages of ``> map:``; results equal those of the sequential one, since
+inputs are taken when a call is scheduled. Which calls belong together, and
+what follows from a failure, is decided in :mod:`kedi.runtime.pending`.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from kedi.runtime.frames import CURRENT, RunFrame
-from kedi.runtime.promises import KediPromise
+from kedi.errors import KediExecutionError
+from kedi.runtime.frames import RunFrame
+from kedi.runtime.promises import WAITING, KediPromise
 from kedi.runtime.scopes import Scope
 
 if TYPE_CHECKING:
     from kedi.runtime.compiler import Step
     from kedi.runtime.interpreter import Interpreter
 
+#: Seconds after which an idle worker thread ends.
+_IDLE = 5.0
+
 
 def log_failure(what: str, error: BaseException) -> None:
     """Log a failure that cannot be raised, because another one is."""
+    # Imported when something fails: logging takes a tenth of the start of a small program.
     import logging
 
-    logging.getLogger("kedi").error("%s failed too: %s: %s", what, type(error).__name__, error)
+    from kedi.errors import KediError
+    from kedi.runtime.text import safe_str
+
+    text = error.message if isinstance(error, KediError) else safe_str(error)
+    logging.getLogger("kedi").error("%s failed too: %s: %s", what, type(error).__name__, text)
+
+
+class Job:
+    """One piece of work for an engine.
+
+    ``run`` does it and ``drop`` says that it will never run; neither raises. An engine
+    calls one of them, once.
+    """
+
+    __slots__ = ("drop", "run", "worker")
+
+    def __init__(self, run: Callable[[], None], drop: Callable[[], None]) -> None:
+        self.run = run
+        self.drop = drop
+        #: The worker that runs it now; kept by the parallel engine.
+        self.worker: _Worker | None = None
 
 
 @runtime_checkable
 class ExecutionEngine(Protocol):
-    """What the interpreter asks of an engine."""
+    """What the interpreter asks of an engine. All methods may be called from several threads."""
 
     parallel: bool
 
@@ -43,17 +70,22 @@ class ExecutionEngine(Protocol):
         kept: Sequence[Scope],
         stage: Step,
     ) -> bool | None:
-        """Run a map stage once per kept iteration scope; all have ended when it returns."""
+        """Run a map stage once per kept iteration scope; all have ended when it returns.
+
+        The first stage in source order that failed or returned decides.
+        """
         ...
 
-    def submit(
-        self, job: Callable[[], None], whole: KediPromise[Any], after: Sequence[KediPromise[Any]]
-    ) -> None:
-        """Run ``job`` once the promises ``after`` are settled; it settles ``whole``."""
+    def submit(self, job: Job, after: Sequence[KediPromise[Any]]) -> None:
+        """Run ``job`` once the promises ``after`` are settled."""
+        ...
+
+    def abandon(self, jobs: Iterable[Job]) -> None:
+        """Nobody waits for these jobs any more: drop or interrupt them."""
         ...
 
     def drain(self) -> None:
-        """Wait for all jobs; raise the first failure in order of scheduling, log the others."""
+        """Wait until every submitted job has ended."""
         ...
 
     def close(self) -> None:
@@ -82,11 +114,14 @@ class SequentialEngine:
                 return True
         return None
 
-    def submit(
-        self, job: Callable[[], None], whole: KediPromise[Any], after: Sequence[KediPromise[Any]]
-    ) -> None:
+    def submit(self, job: Job, after: Sequence[KediPromise[Any]]) -> None:
         """Run the job now."""
-        job()
+        for promise in after:
+            promise.wait()
+        job.run()
+
+    def abandon(self, jobs: Iterable[Job]) -> None:
+        """Nothing is ever outstanding."""
 
     def drain(self) -> None:
         """Nothing is ever outstanding."""
@@ -95,35 +130,66 @@ class SequentialEngine:
         """Nothing to release."""
 
 
+class _Worker:
+    """A thread of the pool. ``counted`` says whether it takes one of the pool's places."""
+
+    __slots__ = ("counted", "ident", "job", "lost")
+
+    def __init__(self) -> None:
+        self.counted = True
+        self.ident = 0
+        self.job: Job | None = None
+        #: Its job was given up: the thread ends with it.
+        self.lost = False
+
+
 class ParallelEngine:
-    """Model calls on up to ``max_workers`` threads at a time."""
+    """Model calls on up to ``max_workers`` threads at a time, which start when needed.
+
+    A worker that itself waits for another call (a model call may run a procedure that calls
+    a model) gives its place away meanwhile, so that one worker is enough for any depth.
+    """
 
     parallel = True
 
     def __init__(self, max_workers: int = 8) -> None:
-        if max_workers < 1:
-            raise ValueError("max_workers must be at least 1")
+        if not isinstance(max_workers, int) or isinstance(max_workers, bool) or max_workers < 1:
+            raise ValueError(f"max_workers must be a whole number from 1 up, not {max_workers!r}")
         self.max_workers = max_workers
-        self._lock = threading.Condition()
-        self._ready: deque[Callable[[], None]] = deque()
-        self._idle = 0
-        self._threads = 0
-        self._outstanding: list[KediPromise[Any]] = []
+        self._reset()
         self._closed = False
 
-    def submit(
-        self, job: Callable[[], None], whole: KediPromise[Any], after: Sequence[KediPromise[Any]]
-    ) -> None:
-        """Queue the job; it takes a worker only when everything it waits for is there."""
+    def _reset(self) -> None:
+        # Plain locks throughout: interrupts can leave the Python code of a Condition half done.
+        self._lock = threading.Lock()
+        self._ready: deque[Job] = deque()
+        self._sleeping: deque[threading.Lock] = deque()
+        self._places = 0
+        self._unfinished: set[Job] = set()
+        self._helpers = 0
+        self._idlers: list[threading.Lock] = []
+        self._pid = os.getpid()
+
+    # ── jobs ─────────────────────────────────────────────────────────────────
+
+    def submit(self, job: Job, after: Sequence[KediPromise[Any]]) -> None:
+        """Queue the job; it takes a worker only when everything it waits for is there.
+
+        Raises :class:`~kedi.errors.KediExecutionError` once the engine is closed.
+        """
+        if self._pid != os.getpid():
+            self._reset()  # A forked child has the counters but not the threads.
         with self._lock:
             if self._closed:
-                raise RuntimeError("the engine is closed")
-            self._outstanding.append(whole)
-        missing = len(after)
-        if not missing:
+                raise KediExecutionError(
+                    "the execution engine is closed",
+                    hint="make a new engine, or leave `engine=` out",
+                )
+            self._unfinished.add(job)
+        if not after:
             self._enqueue(job)
             return
-        count = [missing]
+        count = [len(after)]
         guard = threading.Lock()
 
         def ready() -> None:
@@ -136,32 +202,133 @@ class ParallelEngine:
         for promise in after:
             promise.when_done(ready)
 
-    def _enqueue(self, job: Callable[[], None]) -> None:
+    def _enqueue(self, job: Job) -> None:
         with self._lock:
-            if self._closed:
+            if not self._closed:
+                if job in self._unfinished:
+                    self._ready.append(job)
+                    self._wake()
                 return
-            self._ready.append(job)
-            if self._idle:
-                self._lock.notify()
-            elif self._threads < self.max_workers:
-                self._threads += 1
-                # Daemon threads: a call that never ends must not keep the process.
-                threading.Thread(
-                    target=self._work, name=f"kedi-model-{self._threads}", daemon=True
-                ).start()
+            self._finished(job)
+        job.drop()
 
-    def _work(self) -> None:
+    def _wake(self) -> None:
+        """Have someone look at the queue. The lock is held."""
+        if self._sleeping:
+            self._sleeping.popleft().release()
+        elif self._places < self.max_workers:
+            self._places += 1
+            worker = _Worker()
+            # Daemon threads: a call that never ends must not keep the process.
+            threading.Thread(
+                target=self._work, args=(worker,), name="kedi-model", daemon=True
+            ).start()
+
+    def _work(self, worker: _Worker) -> None:
+        worker.ident = threading.get_ident()
+        WAITING.wait = lambda block: self._wait(worker, block)
+        try:
+            while True:
+                job = self._next(worker)
+                if job is None:
+                    return
+                job.run()
+                with self._lock:
+                    worker.job = job.worker = None
+                    self._finished(job)
+        except KeyboardInterrupt:
+            pass  # sent by ``abandon``, after the job ended
+
+    def _next(self, worker: _Worker) -> Job | None:
+        """A job that can start, or ``None`` when this thread is not needed any more."""
+        waited = False
         while True:
             with self._lock:
-                while not self._ready:
-                    if self._closed:
-                        self._threads -= 1
-                        return
-                    self._idle += 1
-                    self._lock.wait()
-                    self._idle -= 1
-                job = self._ready.popleft()
-            job()
+                if worker.lost:
+                    return None
+                if self._ready and self._places <= self.max_workers:
+                    job = self._ready.popleft()
+                    worker.job, job.worker = job, worker
+                    return job
+                if self._closed or waited or self._places > self.max_workers:
+                    self._places -= 1
+                    return None
+                nap = threading.Lock()
+                nap.acquire()
+                self._sleeping.append(nap)
+            if not nap.acquire(timeout=_IDLE):
+                with self._lock:
+                    # Woken between the time-out and now: the queue has something.
+                    waited = nap in self._sleeping
+                    if waited:
+                        self._sleeping.remove(nap)
+
+    def _wait(self, worker: _Worker, block: Callable[[], None]) -> None:
+        """Wait on a worker's thread while another one takes its place."""
+        with self._lock:
+            if worker.counted:
+                worker.counted = False
+                self._places -= 1
+                if self._ready:
+                    self._wake()
+        try:
+            block()
+        finally:
+            with self._lock:
+                if not worker.lost:
+                    worker.counted = True
+                    self._places += 1
+
+    def _finished(self, job: Job) -> None:
+        """The job ended, or nobody waits for it. The lock is held."""
+        self._unfinished.discard(job)
+        if not self._unfinished:
+            idlers, self._idlers = self._idlers, []
+            for idler in idlers:
+                idler.release()
+
+    def abandon(self, jobs: Iterable[Job]) -> None:
+        """Drop the jobs that have not started; interrupt the others and the threads they are on."""
+        with self._lock:
+            for job in jobs:
+                if job in self._ready:
+                    self._ready.remove(job)
+                worker = job.worker
+                if worker is not None and not worker.lost:
+                    worker.lost = True
+                    if worker.counted:
+                        worker.counted = False
+                        self._places -= 1
+                    interrupt(worker.ident)
+                self._finished(job)
+            for _ in range(min(len(self._ready), self.max_workers - self._places)):
+                self._wake()
+
+    def drain(self) -> None:
+        """Wait for every submitted job. Failures stay with the promises of the jobs."""
+        idler = threading.Lock()
+        idler.acquire()
+        with self._lock:
+            if not self._unfinished:
+                return
+            self._idlers.append(idler)
+        while not idler.acquire(timeout=0.2):
+            pass
+
+    def close(self) -> None:
+        """Let idle workers end and drop what has not started."""
+        with self._lock:
+            self._closed = True
+            dropped = list(self._ready)
+            self._ready.clear()
+            for job in dropped:
+                self._finished(job)
+            while self._sleeping:
+                self._sleeping.popleft().release()
+        for job in dropped:
+            job.drop()
+
+    # ── map stages ───────────────────────────────────────────────────────────
 
     def run_map(
         self,
@@ -171,122 +338,41 @@ class ParallelEngine:
         kept: Sequence[Scope],
         stage: Step,
     ) -> bool | None:
-        """Run the stages on threads of their own and join them all; first failure is raised."""
-        results: list[tuple[bool | None, Any, BaseException | None]] = [(None, None, None)] * len(
-            kept
-        )
-        todo = iter(list(enumerate(kept)))
-        guard = threading.Lock()
-        stop = threading.Event()
+        """Run the stages here and on helper threads, in all of the engine never more than workers.
 
-        def work() -> None:
-            while not stop.is_set():
-                with guard:
-                    item = next(todo, None)
-                if item is None:
-                    return
-                index, inner = item
-                results[index] = _run_stage(interpreter, frame, inner, stage)
+        Stages after one that failed or returned are not started any more.
+        """
+        from kedi.runtime.stages import Stages
 
-        import contextvars
-
-        workers = [
-            threading.Thread(
-                target=contextvars.copy_context().run,
-                args=(work,),
-                name=f"kedi-map-{number + 1}",
-                daemon=True,
-            )
-            for number in range(min(self.max_workers, len(kept)))
-        ]
-        for worker in workers:
-            worker.start()
-        try:
-            for worker in workers:
-                while worker.is_alive():
-                    worker.join(0.2)
-        except BaseException:
-            stop.set()
-            raise
-        return self._joined(frame, results)
-
-    @staticmethod
-    def _joined(
-        frame: RunFrame, results: Sequence[tuple[bool | None, Any, BaseException | None]]
-    ) -> bool | None:
-        failures = [error for _, _, error in results if error is not None]
-        for error in failures[1:]:
-            log_failure("a map stage", error)
-        if failures:
-            raise failures[0]
-        for ended, value, _ in results:
-            if ended:
-                frame.value = value
-                return True
-        return None
-
-    def drain(self) -> None:
-        """Wait for every scheduled call."""
-        first: BaseException | None = None
-        while True:
-            with self._lock:
-                outstanding, self._outstanding = self._outstanding, []
-            if not outstanding:
-                break
-            for promise in outstanding:
-                try:
-                    promise.resolve()
-                except Exception as error:
-                    if first is None:
-                        first = error
-                    elif error is not first:
-                        log_failure("a model call", error)
-        if first is not None:
-            raise first
-
-    def abandon(self) -> None:
-        """Drop jobs that have not started and stop waiting for the others (after Ctrl+C)."""
         with self._lock:
-            self._ready.clear()
-            outstanding, self._outstanding = self._outstanding, []
-        for promise in outstanding:
-            promise.fail(KeyboardInterrupt())
-
-    def close(self) -> None:
-        """Let idle workers end and drop what has not started."""
-        self.abandon()
-        with self._lock:
-            self._closed = True
-            self._lock.notify_all()
-
-
-def _run_stage(
-    interpreter: Interpreter, frame: RunFrame, inner: Scope, stage: Step
-) -> tuple[bool | None, Any, BaseException | None]:
-    """One map stage on this thread, in a frame of its own that looks like the caller's."""
-    from kedi.runtime.traces import record
-
-    own = RunFrame(interpreter, frame.unit, frame.procedure, frame.parent, inner)
-    own.site = frame.site
-    own.value = frame.value
-    CURRENT.frame = own
-    observer = interpreter.observer
-    try:
-        if observer is not None:
-            observer.scope_opened(own, inner)
+            helpers = max(0, min(self.max_workers - 1 - self._helpers, len(kept) - 1))
+            self._helpers += helpers
         try:
-            ended = stage(own, inner)
+            return Stages(interpreter, frame, kept, stage).run(helpers)
         finally:
-            if interpreter.observer is not None:
-                interpreter.observer.scope_closed(own, inner)
-        return ended, own.value, None
-    except BaseException as error:
-        record(error, own, detached=True)
-        return None, None, error
-    finally:
-        CURRENT.frame = None
+            with self._lock:
+                self._helpers -= helpers
+
+
+def interrupt(ident: int) -> None:
+    """Raise ``KeyboardInterrupt`` on a thread, at the next step of its Python code."""
+    import ctypes
+
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(ident), ctypes.py_object(KeyboardInterrupt)
+    )
 
 
 def make_engine(parallel: bool, max_workers: int) -> ExecutionEngine:
     """The engine for a resolved configuration."""
     return ParallelEngine(max_workers) if parallel else SequentialEngine()
+
+
+__all__ = [
+    "ExecutionEngine",
+    "Job",
+    "ParallelEngine",
+    "SequentialEngine",
+    "interrupt",
+    "make_engine",
+]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kedi.errors import FrameKind
 from kedi.source import SourceFile, Span
@@ -12,6 +13,7 @@ from kedi.syntax.ast import Node, Stmt, span_of
 
 if TYPE_CHECKING:
     from kedi.runtime.interpreter import Interpreter
+    from kedi.runtime.pending import PendingCall
     from kedi.runtime.scopes import Scope
 
 
@@ -104,10 +106,15 @@ class RunFrame:
     ``site`` is the statement that runs now (``None`` before the first),
     ``scope`` the innermost scope, ``parent`` the Kedi frame that called it.
     ``procedure`` is the procedure's name, ``None`` at the top level. ``value``
-    holds the returned value once a return ran, :data:`NOTHING` before.
+    holds the returned value once a return ran, :data:`NOTHING` before. ``calls`` are the
+    model calls it has started and not joined yet, in order (``None`` for none).
+
+    A model call or map stage on another thread runs in a frame of its own, which has the
+    parent, procedure and unit of the frame that started it.
     """
 
     __slots__ = (
+        "calls",
         "depth",
         "interpreter",
         "parent",
@@ -132,6 +139,7 @@ class RunFrame:
         self.parent = parent
         self.scope = scope
         self.site: Site | None = None
+        self.calls: list[PendingCall] | None = None
         self.value: Any = NOTHING
         self.depth: int = parent.depth + 1 if parent is not None else 0
 
@@ -157,8 +165,20 @@ class RunFrame:
         return f"<{self.kind} {self.label}{where}>"
 
 
+class Outer(NamedTuple):
+    """Where, on another thread, an exception of this thread goes on.
+
+    ``frame`` is the Python frame there, ``outer`` where that thread in turn works for another.
+    """
+
+    frame: FrameType
+    outer: Outer | None
+
+
 class _Current(threading.local):
     frame: RunFrame | None = None
+    #: Set on threads that work for another one.
+    outer: Outer | None = None
 
 
 #: The Kedi frame that runs on this thread, ``None`` outside of Kedi.

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kedi.errors import KediError
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Unit
+from kedi.runtime.promises import force
 from kedi.runtime.scopes import Scope
-from kedi.runtime.traces import announce, finish, record, will_be_caught
+from kedi.runtime.traces import finish, record
 
 if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
@@ -140,55 +142,58 @@ class Interpreter:
         Exceptions come out as :class:`kedi.errors.KediExecutionError` when this
         is the outermost Kedi frame of the thread; exits stay as they are.
         """
-        with _RoomForCalls():
-            return self.run_boundary(unit, body, scope)
+        try:
+            with _RoomForCalls():
+                return self.run_boundary(unit, body, scope)
+        except KediError as error:
+            # Its text is the trace; the steps of the interpreter would only hide it.
+            error.__traceback__ = None
+            raise
 
     def run_boundary(self, unit: Unit, body: Step, scope: Scope) -> Any:
-        """The frame in which traces begin. Its name is known to ``will_be_caught``."""
+        """The frame in which traces begin. ``traces`` knows this name and those of its variables.
+
+        A fragment or program is a boundary also inside another one: whoever executes it gets
+        a Kedi error. A module belongs to the program that imports it.
+        """
         caller = CURRENT.frame
         frame = RunFrame(self, unit, None, caller, scope)
         CURRENT.frame = frame
         observer = self.observer
+        failure: BaseException | None = None
+        value: Any = None
         try:
             if observer is not None:
                 observer.fragment_started(frame, unit.name)
             body(frame, scope)
-            if self.engine.parallel and caller is None:
-                self.engine.drain()
+            if frame.value is not NOTHING:
+                value = force(frame.value)
         except BaseException as error:
-            record(error, frame)
-            CURRENT.frame = caller
-            raised = error
-            if caller is None:
-                self._settle_after(error)
-                raised = finish(error, frame)
-            if self.observer is not None:
-                self.observer.fragment_finished(frame, unit.name, None, raised)
-            if raised is not error:
-                raise raised from error
-            raise
+            failure = error
+        if frame.calls is not None:
+            failure = self.join(frame, failure)
         CURRENT.frame = caller
-        value = None if frame.value is NOTHING else frame.value
+        if failure is not None:
+            record(failure, frame)
+            if caller is None or unit.kind != "module":
+                failure = finish(failure, frame)
         if self.observer is not None:
-            self.observer.fragment_finished(frame, unit.name, value, None)
+            self.observer.fragment_finished(
+                frame, unit.name, None if failure is not None else value, failure
+            )
+        if failure is not None:
+            try:
+                raise failure
+            finally:
+                # The error holds this frame by its traceback: no cycle through the variable.
+                failure = None
         return value
 
-    def _settle_after(self, error: BaseException) -> None:
-        """After a failure nothing may go on behind the user's back."""
-        if not self.engine.parallel:
-            return
-        if isinstance(error, Exception):
-            try:
-                self.engine.drain()
-            except Exception as other:
-                if other is not error:
-                    from kedi.runtime.engine import log_failure
+    def join(self, frame: RunFrame, error: BaseException | None) -> BaseException | None:
+        """Wait for the model calls that ``frame`` has started; the error that it ends with."""
+        from kedi.runtime.pending import join
 
-                    log_failure("a model call", other)
-            return
-        abandon = getattr(self.engine, "abandon", None)
-        if callable(abandon):
-            abandon()
+        return join(frame, error)
 
     def observed_step(self, frame: RunFrame, scope: Scope, step: Step) -> bool | None:
         """Run one statement with an observer attached."""
@@ -200,9 +205,10 @@ class Interpreter:
         try:
             return step(frame, scope)
         except BaseException as error:
-            current = self.observer
-            if current is not None and announce(error, frame):
-                current.exception_raised(frame, error, will_be_caught(error))
+            if self.observer is not None:
+                from kedi.runtime.catching import announce
+
+                announce(error, frame)
             raise
 
     def make_function(self, info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[..., Any]:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from kedi.agents.calls import (
-    CallObserver,
-    CallRecord,
-    ModelCallError,
-    ModelRequest,
-    RequestKind,
-    call_model,
-)
+from kedi.agents.calls import CallObserver, call_model
+from kedi.agents.capabilities import adapter_name
 from kedi.agents.config import ensure_supported
+from kedi.agents.requests import CallRecord, ModelCallError, ModelRequest, RequestKind
 from kedi.agents.validation import TypeMismatch, from_model
-from kedi.errors import KediExecutionError
+from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step, bind
 from kedi.runtime.directives import requirements
-from kedi.runtime.frames import CURRENT, RunFrame, Site
+from kedi.runtime.frames import RunFrame, Site
+from kedi.runtime.pending import pending_of, release, schedule
 from kedi.runtime.promises import KediPromise
-from kedi.runtime.scopes import MISSING, Scope, dict_has
+from kedi.runtime.scopes import Scope
 from kedi.runtime.types import STR, TypeContract, TypeSource, mismatch
 from kedi.runtime.values import Render, rendered, text_runner
 from kedi.syntax import ast as syntax
@@ -52,7 +50,6 @@ def _template(
 ) -> tuple[Site, Step]:
     interpreter = compiler.interpreter
     site = compiler.site(stmt, line, "template", ">>")
-    render = text_runner(interpreter, site, parts)
     fields = [
         (
             part.name.text,
@@ -63,16 +60,19 @@ def _template(
         for part in parts
         if isinstance(part, syntax.Field)
     ]
-    deferred = _Deferred(interpreter, site, parts)
+    if interpreter.engine.parallel:
+        prompt = _Deferred(interpreter, site, parts)
+
+        def start(frame: RunFrame, scope: Scope) -> None:
+            contracts = _contracts(frame, scope, fields)
+            _start(frame, scope, site, "structured", prompt, contracts)
+
+        return site, start
+    render = text_runner(interpreter, site, parts)
 
     def template(frame: RunFrame, scope: Scope) -> None:
         contracts = _contracts(frame, scope, fields)
-        if interpreter.engine.parallel:
-            schedule(interpreter, frame, scope, site, "structured", contracts, deferred)
-            return
-        record = perform(
-            interpreter, frame, scope, site, "structured", render(frame, scope), contracts
-        )
+        record = perform(frame, scope, site, "structured", render(frame, scope), contracts)
         for name, contract in contracts.items():
             bind(frame, scope, name, record.values[name], contract)
 
@@ -89,14 +89,17 @@ def _raw(
     interpreter = compiler.interpreter
     name = target.name.text
     site = compiler.site(stmt, line, "template", f"[{name}] <<")
+    if interpreter.engine.parallel:
+        prompt = _Deferred(interpreter, site, parts)
+
+        def start(frame: RunFrame, scope: Scope) -> None:
+            _start(frame, scope, site, "raw", prompt, {name: STR})
+
+        return site, start
     render = text_runner(interpreter, site, parts)
-    deferred = _Deferred(interpreter, site, parts)
 
     def raw(frame: RunFrame, scope: Scope) -> None:
-        if interpreter.engine.parallel:
-            schedule(interpreter, frame, scope, site, "raw", {name: STR}, deferred)
-            return
-        record = perform(interpreter, frame, scope, site, "raw", render(frame, scope), {})
+        record = perform(frame, scope, site, "raw", render(frame, scope), {})
         bind(frame, scope, name, record.text, STR)
 
     return site, raw
@@ -123,7 +126,20 @@ def claim_runner(
 
     def judge(frame: RunFrame, scope: Scope) -> bool:
         prompt = render(frame, scope)
-        return perform(interpreter, frame, scope, site, "claim", prompt, {}).claim
+        if not interpreter.engine.parallel:
+            return perform(frame, scope, site, "claim", prompt, {}).claim
+        # Also on the engine, though waited for: it counts the calls that run at a time.
+        adapter, request = build_request(interpreter, scope, "claim", prompt, {})
+        answers: list[bool] = []
+
+        def make(own: RunFrame) -> Mapping[str, Any]:
+            answers.append(dispatch(own, site, adapter, request).claim)
+            return {}
+
+        call = schedule(frame, scope, site, (), {}, make)
+        call.whole.resolve()
+        release(frame, call)
+        return answers[0]
 
     return judge
 
@@ -163,7 +179,6 @@ def build_request(
 
 
 def perform(
-    interpreter: Interpreter,
     frame: RunFrame,
     scope: Scope,
     site: Site,
@@ -172,170 +187,154 @@ def perform(
     contracts: Mapping[str, TypeContract],
 ) -> CallRecord:
     """Make one call on this thread and keep its record."""
-    adapter, request = build_request(interpreter, scope, kind, prompt, contracts)
-    return dispatch(interpreter, frame, site, adapter, request, contracts)
+    adapter, request = build_request(frame.interpreter, scope, kind, prompt, contracts)
+    return dispatch(frame, site, adapter, request)
 
 
-def dispatch(
-    interpreter: Interpreter,
-    frame: RunFrame,
-    site: Site,
-    adapter: Any,
-    request: ModelRequest,
-    contracts: Mapping[str, TypeContract],
-) -> CallRecord:
-    """Send a request, telling the observer; a repaired answer goes on without another call."""
-    watcher = _Watcher(interpreter, frame)
+def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -> CallRecord:
+    """Send a request and log its record, telling the observer before and after.
+
+    The observer may send another request, and go on with other values than the
+    answer's, also when the call failed.
+    """
+    interpreter = frame.interpreter
+    watcher = _Watcher(frame, adapter)
+    failure: ModelCallError | None = None
     try:
         record = call_model(adapter, request, watcher)
     except ModelCallError as error:
-        record = error.record
-        observer = interpreter.observer
-        if record is None or observer is None or record.request.kind == "raw":
+        if error.record is None:
             raise
-        repaired = observer.model_response(frame, record, error)
-        if repaired is None:
+        record, failure = error.record, error
+    except BaseException as error:
+        record = watcher.aborted(error)
+        if record is not None:
+            interpreter.calls.add(record, site, frame)
+        raise
+    observer = interpreter.observer
+    if observer is not None:
+        try:
+            edited = observer.model_response(frame, record, failure)
+            if edited is not None:
+                record, failure = _repaired(record, edited), None
+        except BaseException:
+            interpreter.calls.add(record, site, frame)
             raise
-        return _repaired(record, repaired)
-    finally:
-        if watcher.record is not None:
-            interpreter.calls.add(watcher.record, site, frame)
+    interpreter.calls.add(record, site, frame)
+    if failure is not None:
+        raise failure
     return record
 
 
 def _repaired(record: CallRecord, values: Mapping[str, Any]) -> CallRecord:
-    from dataclasses import replace
-
+    """The record with an observer's values, checked like a model's."""
+    schema: dict[str, Any] = record.request.output_schema or {"text": str}
+    unknown = [str(name) for name in values if name not in schema]
+    missing = [name for name in schema if name not in values]
+    if unknown or missing:
+        what = "lacks" if missing else "has no field"
+        raise KediExecutionError(f"the repaired answer {what} `{(missing or unknown)[0]}`")
     checked: dict[str, Any] = {}
-    for name, expected in record.request.output_schema.items():
-        if name not in values:
-            raise KediExecutionError(f"the repaired answer lacks `{name}`")
+    for name, expected in schema.items():
         try:
             checked[name] = from_model(values[name], expected)
         except TypeMismatch as error:
             raise mismatch(error, name, values[name]) from None
-    return replace(record, values=checked, error=None)
+    if record.request.output_schema:
+        return replace(record, values=checked, error=None)
+    return replace(record, text=checked["text"], error=None)
 
 
 class _Watcher(CallObserver):
     """Between a model call and the interpreter's observer."""
 
-    def __init__(self, interpreter: Interpreter, frame: RunFrame) -> None:
-        self.interpreter = interpreter
+    def __init__(self, frame: RunFrame, adapter: Any) -> None:
         self.frame = frame
-        self.record: CallRecord | None = None
+        self.adapter = adapter
+        self.request: ModelRequest | None = None
+        self.started = 0.0
 
     def assembled(self, request: ModelRequest) -> ModelRequest | None:
-        observer = self.interpreter.observer
-        return observer.model_request(self.frame, request) if observer is not None else None
+        observer = self.frame.interpreter.observer
+        if observer is not None:
+            other = observer.model_request(self.frame, request)
+            if other is not None:
+                request = _same_fields(request, other)
+        self.request = request
+        self.started = time.time()
+        return request
 
-    def answered(self, record: CallRecord) -> Mapping[str, Any] | None:
-        observer = self.interpreter.observer
-        return observer.model_response(self.frame, record, None) if observer is not None else None
+    def aborted(self, error: BaseException) -> CallRecord | None:
+        """The record of a call that an interrupt or another exit ended, if it was sent."""
+        if self.request is None:
+            return None
+        return CallRecord(
+            self.request,
+            adapter_name(self.adapter),
+            self.request.model,
+            started=self.started,
+            latency=max(0.0, time.time() - self.started),
+            error="interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__,
+        )
 
-    def finished(self, record: CallRecord) -> None:
-        self.record = record
+
+def _same_fields(request: ModelRequest, other: Any) -> ModelRequest:
+    """An observer's request, refused when it would fill other fields than the template."""
+    if not isinstance(other, ModelRequest):
+        raise KediTypeExecutionError(
+            f"`model_request` must give a ModelRequest or None, not {type(other).__name__}",
+            hint="use `dataclasses.replace(request, prompt=…)`",
+        )
+    if other.kind != request.kind or dict(other.schema) != dict(request.schema):
+        raise KediExecutionError(
+            "`model_request` may change the prompt, model, effort, system text and settings of a "
+            "call, not its kind or fields"
+        )
+    return other
 
 
-# ── scheduled calls ───────────────────────────────────────────────────────────
+# ── calls on the engine ───────────────────────────────────────────────────────
 
 
 class _Deferred:
     """A prompt whose inputs are taken now, except promises, which join when they are there."""
 
-    __slots__ = ("parts", "runners")
+    __slots__ = ("names", "runners")
 
     def __init__(self, interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]) -> None:
-        self.parts = parts
+        self.names = [part.name.text if isinstance(part, syntax.Read) else None for part in parts]
         self.runners: list[Render] = [text_runner(interpreter, site, [part]) for part in parts]
 
-    def capture(self, frame: RunFrame, scope: Scope) -> list[str | KediPromise[Any]]:
-        """Texts and promises, left to right."""
-        pieces: list[str | KediPromise[Any]] = []
-        for part, run in zip(self.parts, self.runners, strict=True):
-            promise = pending_of(scope, part.name.text) if isinstance(part, syntax.Read) else None
-            pieces.append(promise if promise is not None else run(frame, scope))
+    def capture(self, frame: RunFrame, scope: Scope) -> list[str | KediPromise[str]]:
+        """Texts and promises of texts, left to right."""
+        pieces: list[str | KediPromise[str]] = []
+        for name, run in zip(self.names, self.runners, strict=True):
+            promise = pending_of(scope, name) if name is not None else None
+            # Rendered when it arrives, before the program can change the value.
+            pieces.append(promise.map(rendered) if promise is not None else run(frame, scope))
         return pieces
 
 
-def pending_of(scope: Scope, name: str) -> KediPromise[Any] | None:
-    """The promise behind a visible name, ``None`` when it already has a value."""
-    owner: Scope | None = scope
-    while owner is not None:
-        if dict_has(owner, name):
-            return None
-        if owner.pending is not None and name in owner.pending:
-            promise = owner.pending[name]
-            return cast("KediPromise[Any]", promise) if isinstance(promise, KediPromise) else None
-        owner = owner.parent
-    return None
-
-
-def schedule(
-    interpreter: Interpreter,
+def _start(
     frame: RunFrame,
     scope: Scope,
     site: Site,
     kind: RequestKind,
+    prompt: _Deferred,
     contracts: Mapping[str, TypeContract],
-    deferred: _Deferred,
 ) -> None:
-    """Start a call on the engine's pool and bind its fields as promises."""
-    pieces = deferred.capture(frame, scope)
+    """Start a call on the engine and bind its fields as promises."""
+    pieces = prompt.capture(frame, scope)
     waiting = [piece for piece in pieces if isinstance(piece, KediPromise)]
-    # Configuration and capabilities are checked here, before anything is started.
+    # Configuration is read here, so that a later directive does not change this call.
     schema: Mapping[str, TypeContract] = contracts if kind == "structured" else {}
-    adapter, request = build_request(interpreter, scope, kind, "", schema)
-    job_frame = RunFrame(interpreter, frame.unit, frame.procedure, frame.parent, scope)
-    job_frame.site = site
-    promises: dict[str, KediPromise[Any]] = {name: KediPromise(name) for name in contracts}
-    whole: KediPromise[Any] = KediPromise(f"call at {site.span}")
+    adapter, request = build_request(frame.interpreter, scope, kind, "", schema)
 
-    def job() -> None:
-        from dataclasses import replace
+    def make(own: RunFrame) -> Mapping[str, Any]:
+        text = "".join(
+            [piece.resolve() if isinstance(piece, KediPromise) else piece for piece in pieces]
+        )
+        record = dispatch(own, site, adapter, replace(request, prompt=text))
+        return record.values if kind == "structured" else dict.fromkeys(contracts, record.text)
 
-        from kedi.runtime.traces import record as add_frame
-
-        CURRENT.frame = job_frame
-        try:
-            prompt = "".join(
-                rendered(piece.resolve()) if isinstance(piece, KediPromise) else piece
-                for piece in pieces
-            )
-            answer = dispatch(
-                interpreter, job_frame, site, adapter, replace(request, prompt=prompt), schema
-            )
-        except BaseException as error:
-            add_frame(error, job_frame, detached=True)
-            for promise in (*promises.values(), whole):
-                promise.fail(error)
-            return
-        finally:
-            CURRENT.frame = None
-        for name, promise in promises.items():
-            promise.fulfil(answer.text if kind == "raw" else answer.values[name])
-        whole.fulfil(answer)
-
-    for name, promise in promises.items():
-        _bind_pending(frame, scope, name, promise, contracts[name])
-    interpreter.engine.submit(job, whole, waiting)
-
-
-def _bind_pending(
-    frame: RunFrame, scope: Scope, name: str, promise: KediPromise[Any], contract: TypeContract
-) -> None:
-    from kedi.runtime.scopes import dict_del
-
-    old = MISSING
-    if dict_has(scope, name):
-        old = scope[name]
-        dict_del(scope, name)
-    if scope.pending is None:
-        scope.pending = {}
-    scope.pending[name] = promise
-    if scope.contracts is None:
-        scope.contracts = {}
-    scope.contracts[name] = contract
-    observer = frame.interpreter.observer
-    if observer is not None:
-        observer.binding_written(frame, scope, name, old, promise)
+    schedule(frame, scope, site, waiting, contracts, make)

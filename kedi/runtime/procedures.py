@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kedi.errors import KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Site
+from kedi.runtime.promises import force
 from kedi.runtime.python import Run, python_runner
 from kedi.runtime.scopes import Contract, Scope, dict_set, new_scope
 from kedi.runtime.traces import INTERNAL_FILE, finish, record
@@ -93,6 +94,7 @@ class ProcedureInfo:
                 raise RecursionError(f"more than {interpreter.max_depth} calls inside each other")
             for (name, contract), value in zip(self.parameters, values, strict=True):
                 if type(value) is not contract.exact:
+                    value = force(value)
                     contract.check(value, f"{self.name}({name})")
                 dict_set(scope, name, value)
         except Exception as error:
@@ -106,23 +108,28 @@ class ProcedureInfo:
         try:
             if interpreter.observer is None:
                 self.body(frame, scope)
+                if frame.calls is not None:
+                    _joined(frame)
                 value = self.result(frame)
             else:
                 value = self._observed(frame, scope)
         except BaseException as error:
-            record(error, frame)
+            raised = error if frame.calls is None else interpreter.join(frame, error) or error
+            record(raised, frame)
             current.frame = caller
             if caller is None:
-                raised = finish(error, frame)
-                if raised is not error:
-                    raise raised from error
-            raise
-        current.frame = caller
-        return value
+                raised = finish(raised, frame)
+            if raised is error:
+                raise
+        else:
+            current.frame = caller
+            return value
+        # Not while the other one is handled, of which it knows nothing.
+        raise raised
 
     def result(self, frame: RunFrame) -> Any:
         """The frame's value, checked against the declared return type."""
-        value = frame.value
+        value = force(frame.value)
         returns = self.returns
         if value is NOTHING:
             if returns is None or returns is STR or returns.type in (str, None, type(None)):
@@ -151,14 +158,27 @@ class ProcedureInfo:
             observer.procedure_entered(frame)
         try:
             self.body(frame, scope)
+            if frame.calls is not None:
+                _joined(frame)
             value = self.result(frame)
         except BaseException as error:
+            raised = error if frame.calls is None else self.interpreter.join(frame, error) or error
             if self.interpreter.observer is not None:
-                self.interpreter.observer.procedure_left(frame, None, error)
-            raise
-        if self.interpreter.observer is not None:
-            self.interpreter.observer.procedure_left(frame, value, None)
-        return value
+                self.interpreter.observer.procedure_left(frame, None, raised)
+            if raised is error:
+                raise
+        else:
+            if self.interpreter.observer is not None:
+                self.interpreter.observer.procedure_left(frame, value, None)
+            return value
+        raise raised
+
+
+def _joined(frame: RunFrame) -> None:
+    """Wait for the model calls of a frame that ends well; raise the first failure."""
+    error = frame.interpreter.join(frame, None)
+    if error is not None:
+        raise error
 
 
 _INFO = "__kedi_procedure__"

@@ -40,8 +40,12 @@ dict_get: Callable[..., Any] = dict[str, Any].get
 dict_set: Callable[[dict[str, Any], str, Any], None] = dict[str, Any].__setitem__
 dict_del: Callable[[dict[str, Any], str], None] = dict[str, Any].__delitem__
 dict_has: Callable[[dict[str, Any], object], bool] = dict[str, Any].__contains__
+#: The methods of a dict that scopes override.
+_plain: Any = dict
 _BUILTINS: dict[str, Any] = builtins.__dict__
 _serial = itertools.count(2)
+#: Names of Python's own functions, classes and exceptions.
+BUILTIN_NAMES: frozenset[str] = frozenset(name for name in _BUILTINS if name[0] != "_")
 
 
 class Contract(Protocol):
@@ -94,15 +98,19 @@ class Scope(dict[str, Any]):
         # Written out rather than calling ``lookup``: embedded Python comes here for every
         # name of an enclosing scope. Builtins end the chain, because raising a KeyError
         # for Python to try them next costs more.
-        if self.pending is not None and key in self.pending:
-            return self.settle(key)
+        if self.pending is not None:
+            value = self.settle(key)
+            if value is not MISSING:
+                return value
         scope = self.parent
         while scope is not None:
             value = dict_get(scope, key, MISSING)
             if value is not MISSING:
                 return value
-            if scope.pending is not None and key in scope.pending:
-                return scope.settle(key)
+            if scope.pending is not None:
+                value = scope.settle(key)
+                if value is not MISSING:
+                    return value
             scope = scope.parent
         return _BUILTINS[key]
 
@@ -113,15 +121,40 @@ class Scope(dict[str, Any]):
             value = dict_get(scope, key, MISSING)
             if value is not MISSING:
                 return value
-            if scope.pending is not None and key in scope.pending:
-                return scope.settle(key)
+            if scope.pending is not None:
+                value = scope.settle(key)
+                if value is not MISSING:
+                    return value
             scope = scope.parent
         return MISSING
 
-    # ``globals()`` of embedded code is the scope: what it shows is what is visible.
+    # ``globals()`` of embedded code is the scope: what it shows is what is visible. These
+    # do not wait: of a name that is pending they give the promise, for who wants to pass it on.
     def get(self, key: str, default: Any = None) -> Any:  # type: ignore[override]
-        value = self.lookup(key)
-        return default if value is MISSING else value
+        owner = self.owner_of(key)
+        if owner is None:
+            return default
+        pending = owner.pending
+        promise = pending.get(key) if pending is not None else None
+        return dict_get(owner, key, default) if promise is None else promise
+
+    def keys(self) -> Any:
+        return _plain.keys(self._shown())
+
+    def values(self) -> Any:
+        return _plain.values(self._shown())
+
+    def items(self) -> Any:
+        return _plain.items(self._shown())
+
+    def __iter__(self) -> Iterator[str]:
+        return _plain.__iter__(self._shown())
+
+    def copy(self) -> dict[str, Any]:
+        return _plain.copy(self._shown())
+
+    def _shown(self) -> dict[str, Any]:
+        return {**_plain.copy(self), **self.pending} if self.pending else self
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.owner_of(key) is not None
@@ -137,20 +170,26 @@ class Scope(dict[str, Any]):
         return value
 
     def settle(self, key: str) -> Any:
-        """Wait for a pending name and keep its value."""
-        assert self.pending is not None
-        promise = self.pending[key]
+        """Wait for a pending name and keep its value; :data:`MISSING` when it is not bound here."""
+        pending = self.pending
+        promise = pending.get(key) if pending is not None else None
+        if promise is None or pending is None:
+            # Another thread may have settled it after the caller looked.
+            return dict_get(self, key, MISSING)
         value = promise.resolve()
-        if self.pending.get(key) is promise:
+        if pending.get(key) is promise:
+            # In this order, so that no other thread finds the name nowhere.
             dict_set(self, key, value)
-            self.pending.pop(key, None)
+            pending.pop(key, None)
         return value
 
     def owner_of(self, key: str) -> Scope | None:
         """The nearest scope that binds ``key``, pending names included."""
         scope: Scope | None = self
         while scope is not None:
-            if dict_has(scope, key) or (scope.pending is not None and key in scope.pending):
+            # Pending names first: they become ordinary ones before they stop being pending.
+            pending = scope.pending
+            if (pending is not None and key in pending) or dict_has(scope, key):
                 return scope
             scope = scope.parent
         return None
@@ -165,7 +204,7 @@ class Scope(dict[str, Any]):
     def own_names(self) -> list[str]:
         """Names bound here in binding order, without Python's own dunder names."""
         # Copies, made in one step: another thread may bind names meanwhile.
-        names = [name for name in list(self) if not _is_dunder(name)]
+        names = [name for name in _own_keys(self) if not is_dunder(name)]
         if self.pending:
             names += [name for name in list(self.pending) if name not in names]
         return names
@@ -188,7 +227,12 @@ class Scope(dict[str, Any]):
         return f"<{self.kind} scope: {', '.join(self.own_names()) or 'empty'}>"
 
 
-def _is_dunder(name: str) -> bool:
+def _own_keys(scope: Scope) -> list[str]:
+    return list(_plain.keys(scope))
+
+
+def is_dunder(name: str) -> bool:
+    """Whether a name is one of Python's own, which are no Kedi bindings."""
     return name.startswith("__") and name.endswith("__")
 
 
@@ -217,10 +261,13 @@ class RootScope(Scope):
     """The outermost scope of a session, program or module: what Python takes for a module.
 
     ``__name__`` in it is a name under which ``sys.modules`` has its
-    :class:`ScopeModule` for as long as the scope lives.
+    :class:`ScopeModule` for as long as the scope lives. ``has_prelude`` says whether a
+    host's executor has run a prelude in it.
     """
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "has_prelude")
+
+    has_prelude: bool
 
 
 class ScopeModule(ModuleType):
@@ -260,6 +307,7 @@ def root_scope(
     """
     scope = RootScope()
     _prepare(scope, parent, kind)
+    scope.has_prelude = False
     module = base = f"kedi:{name}"
     while module in sys.modules:
         module = f"{base}-{next(_serial)}"
@@ -295,6 +343,11 @@ def assign(owner: Scope, name: str, value: Any) -> None:
     contract = owner.contract_of(name)
     if contract is not None:
         value = contract.check(value, name)
+    store(owner, name, value)
+
+
+def store(owner: Scope, name: str, value: Any) -> None:
+    """Give an owned name a value that has been checked."""
     dict_set(owner, name, value)
     if owner.pending is not None:
         owner.pending.pop(name, None)
@@ -302,7 +355,7 @@ def assign(owner: Scope, name: str, value: Any) -> None:
 
 def write_back(scope: Scope, name: str, value: Any) -> None:
     """Store a name written by Python: to its owner when one is visible, else in ``scope``."""
-    if _is_dunder(name):
+    if is_dunder(name):
         dict_set(scope, name, value)
         return
     owner = scope.owner_of(name)
@@ -345,16 +398,13 @@ class BuiltinsBridge(dict[str, Any]):
     scope: Scope
 
     def __missing__(self, key: str) -> Any:
-        parent = self.scope.parent
-        value = parent.lookup(key) if parent is not None else MISSING
+        value = self.scope.lookup(key)
         return _BUILTINS[key] if value is MISSING else value
 
 
 def bridge_builtins(scope: Scope) -> None:
     """Install a :class:`BuiltinsBridge` in a nested scope, once."""
-    if scope.parent is None or isinstance(
-        dict_get(scope, "__builtins__"), BuiltinsBridge
-    ):
+    if scope.parent is None or isinstance(dict_get(scope, "__builtins__"), BuiltinsBridge):
         return
     # __import__ and __build_class__ are read from the dict itself by some Pythons.
     bridge = BuiltinsBridge(
@@ -362,3 +412,9 @@ def bridge_builtins(scope: Scope) -> None:
     )
     bridge.scope = scope
     dict_set(scope, "__builtins__", bridge)
+
+
+def name_module(scope: Scope) -> None:
+    """Let functions and classes made in a nested scope know their module by name."""
+    if not dict_has(scope, "__name__"):
+        dict_set(scope, "__name__", scope.lookup("__name__"))

@@ -9,16 +9,16 @@ catches them by their own type.
 
 from __future__ import annotations
 
-import dis
-import linecache
 import os
 from collections.abc import Iterator
-from types import CodeType, TracebackType
-from typing import Any, cast
+from types import CodeType, FrameType, TracebackType
+from typing import Any, Literal, cast
 
 from kedi.errors import (
+    Cause,
     Frame,
     FrameKind,
+    KediError,
     KediExecutionError,
     KediNameError,
     PythonTrace,
@@ -30,11 +30,10 @@ from kedi.runtime.text import nearest, safe_str
 from kedi.source import Span, from_units
 
 _TRAIL = "__kedi_trail__"
-_ANNOUNCED = "__kedi_announced__"
 #: File name of generated wrappers, which never show in traces.
 INTERNAL_FILE = "<kedi>"
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_BUNDLED = os.path.join(_PACKAGE, "modules") + os.sep
+_PACKAGE = __file__.rpartition(os.sep)[0].rpartition(os.sep)[0] + os.sep
+_BUNDLED = f"{_PACKAGE}modules{os.sep}"
 _KINDS: dict[str, FrameKind] = {
     CODE_NAMES["expr"]: "inline python",
     CODE_NAMES["stmt"]: "python statement",
@@ -42,40 +41,85 @@ _KINDS: dict[str, FrameKind] = {
     CODE_NAMES["type"]: "type expression",
     CODE_NAMES["prelude"]: "prelude",
 }
+#: Functions of the interpreter in which a Kedi frame begins: their variable ``frame`` holds it
+#: and ``caller`` the one around it.
+_BOUNDARIES = frozenset({"run_boundary", "call"})
+#: Exceptions of one chain that are looked at.
+_MAX_CHAIN = 50
+
+Entry = tuple[CodeType, int, int]
+
+
+def marks_of(error: BaseException) -> dict[str, Any]:
+    """The attributes of an exception, whatever its class does about attribute access."""
+    found: Any = BaseException.__dict__["__dict__"].__get__(error)
+    return found
 
 
 class Trail:
     """The Kedi frames an exception has left so far, innermost first."""
 
-    __slots__ = ("detached", "innermost", "next", "steps")
+    __slots__ = ("next", "steps")
 
-    def __init__(self, frame: RunFrame) -> None:
-        #: Set for a frame of another thread: whoever waits for it is the next step.
-        self.detached = False
-        self.innermost: RunFrame | None = frame
+    def __init__(self) -> None:
         self.next: RunFrame | None = None
-        self.steps: list[tuple[Unit, str | None, Site | None]] = []
+        self.steps: list[tuple[RunFrame, Site | None]] = []
 
     def add(self, frame: RunFrame) -> None:
         """Note that the exception leaves ``frame``."""
-        self.steps.append((frame.unit, frame.procedure, frame.site))
+        self.steps.append((frame, frame.site))
         self.next = frame.parent
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A program may pickle or copy an exception that it caught: frames stay here.
+        return Trail, ()
 
-def record(error: BaseException, frame: RunFrame, *, detached: bool = False) -> None:
-    """Add ``frame`` to the trail of ``error``, starting a new one where it was caught between.
 
-    ``detached`` is for the last frame of another thread.
-    """
-    trail: Trail | None = getattr(error, _TRAIL, None)
-    if trail is None or not (trail.next is frame or trail.detached):
-        trail = Trail(frame)
-        try:
-            setattr(error, _TRAIL, trail)
-        except AttributeError:
-            return  # An exception class with slots: it gets Python's lines only.
+def record(error: BaseException, frame: RunFrame) -> None:
+    """Add ``frame`` to the trail of ``error``, starting a new one where it was caught between."""
+    marks = marks_of(error)
+    trail: Trail | None = marks.get(_TRAIL)
+    if trail is None or trail.next is not frame:
+        trail = marks[_TRAIL] = Trail()
     trail.add(frame)
-    trail.detached = detached
+
+
+def restart(error: BaseException, trace: TracebackType | None) -> None:
+    """Forget where the error of a model call has been read: it belongs to its template alone."""
+    marks_of(error).pop(_TRAIL, None)
+    error.__traceback__ = trace
+
+
+def hand_over(error: BaseException, own: RunFrame, frame: RunFrame) -> None:
+    """Let ``error``, which left the frame ``own`` of a map stage, go on leaving ``frame``."""
+    trail: Trail | None = marks_of(error).get(_TRAIL)
+    if trail is not None and trail.next is own:
+        trail.next = frame
+
+
+def forget(error: BaseException) -> None:
+    """Take Kedi's notes from an exception and from those it came from."""
+    for item in _chain(error):
+        marks = marks_of(item)
+        marks.pop(_TRAIL, None)
+        marks.pop(ANNOUNCED, None)
+
+
+#: Mark of an exception that observers have been told of.
+ANNOUNCED = "__kedi_announced__"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The exception, its causes and contexts; each once."""
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [error]
+    while todo and len(seen) < _MAX_CHAIN:
+        item = todo.pop()
+        if item is None or id(item) in seen:
+            continue
+        seen.add(id(item))
+        yield item
+        todo += (item.__context__, item.__cause__)
 
 
 def finish(error: BaseException, frame: RunFrame) -> BaseException:
@@ -85,37 +129,31 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
     original as cause. Exits (``SystemExit``, ``KeyboardInterrupt``) stay themselves.
     """
     if not isinstance(error, Exception):
+        forget(error)
         return error
-    trail: Trail | None = getattr(error, _TRAIL, None)
+    trail: Trail | None = marks_of(error).get(_TRAIL)
     if trail is None:
-        trail = Trail(frame)
+        trail = Trail()
         trail.add(frame)
     units = frame.interpreter.units
-    frames = _kedi_frames(trail)
-    tail = _python_tail(error.__traceback__)
-    embedded = [item for item in tail if item[0].co_filename in units]
-    innermost = embedded[-1] if embedded else _caller(error.__traceback__, trail, units)
-    if innermost is not None:
-        frames.append(_python_frame(innermost, units, frames))
-    elif trail.steps and trail.steps[0][2] is not None:
-        site = trail.steps[0][2]
-        frames.append(_site_frame(site, trail.steps[0][1]))
-    traces = [_python_trace(code, line, offset, units) for code, line, offset in tail]
-    if isinstance(error, KediExecutionError):
-        if not error.frames:
-            error.frames = tuple(frames)
-            error.python_traces = tuple(traces)
-        elif trail.steps:
-            error.frames = (*frames[: len(trail.steps)], *error.frames)
-        result: KediExecutionError = error
+    entries = list(_entries(error.__traceback__))
+    frames = _frames(trail, _embedded(error.__traceback__, units), units)
+    tail = _tail(entries)
+    result = error if isinstance(error, KediExecutionError) else _wrapped(error, trail)
+    if result.frames:
+        # It comes from another runtime, whose frames lie inside these.
+        result.frames = (*frames, *result.frames)
     else:
-        result = _wrapped(error, trail)
+        innermost, site = trail.steps[0]
+        if site is not None and (not frames or frames[-1].kind in ("program", "procedure")):
+            frames.append(_site_frame(site, innermost.procedure))
         result.frames = tuple(frames)
-        result.python_traces = tuple(traces)
-        error.__traceback__ = _public_traceback(error.__traceback__)
-    for name in (_TRAIL, _ANNOUNCED):
-        if name in getattr(error, "__dict__", ()):
-            delattr(error, name)
+        result.python_traces = tuple(_python_trace(*entry, units) for entry in tail)
+        _add_causes(result, error, units)
+    for item in _chain(error):
+        if item is not result:
+            item.__traceback__ = _public_traceback(item.__traceback__)
+    forget(error)
     return result
 
 
@@ -128,44 +166,91 @@ def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
     result = execution_class(error)(message, original=error, hint=hint)
     if isinstance(result, KediNameError):
         name = getattr(error, "name", None)
-        if isinstance(name, str) and trail.innermost is not None:
+        if isinstance(name, str):
             result.name = name
-            scope = trail.innermost.scope
-            visible = [key for part in scope.chain() for key in part.own_names()]
+            visible = [key for part in trail.steps[0][0].scope.chain() for key in part.own_names()]
             guess = nearest(name, visible)
             result.hint = f"did you mean `{guess}`?" if guess else None
     result.__cause__ = error
-    for note in getattr(error, "__notes__", ()):
-        result.add_note(str(note))
+    notes: Any = marks_of(error).get("__notes__", ())
+    if isinstance(notes, (list, tuple)):
+        for note in notes:  # pyright: ignore[reportUnknownVariableType]
+            result.add_note(safe_str(note))  # pyright: ignore[reportUnknownArgumentType]
     return result
 
 
-def _kedi_frames(trail: Trail) -> list[Frame]:
+#: Causes and members shown; a chain can be long and a group wide.
+_MAX_CAUSES = 20
+
+
+def _add_causes(result: KediExecutionError, error: Exception, units: dict[str, Unit]) -> None:
+    """Note where the error came from: causes, contexts, members of groups."""
+    causes: list[Cause] = []
+    if result is error:
+        # Kedi's own error says itself what it comes from; what that came from is the user's.
+        start = result.original
+    else:
+        start = error
+    if start is not None:
+        _collect(start, 0, causes, units, {id(start)})
+    if len(causes) > _MAX_CAUSES:
+        causes[_MAX_CAUSES:] = [
+            Cause("context", "…", f"{len(causes) - _MAX_CAUSES} more exceptions")
+        ]
+    result.causes = tuple(causes)
+
+
+def _collect(
+    error: BaseException,
+    depth: int,
+    causes: list[Cause],
+    units: dict[str, Unit],
+    seen: set[int],
+) -> None:
+    if isinstance(error, BaseExceptionGroup):
+        for member in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            if id(member) not in seen and len(seen) < _MAX_CHAIN:
+                seen.add(id(member))
+                causes.append(_cause("member", member, depth, units))
+                _collect(member, depth + 1, causes, units, seen)
+    relation: Literal["cause", "context"] = "cause"
+    following = error.__cause__
+    if following is None and not error.__suppress_context__:
+        relation, following = "context", error.__context__
+    if following is not None and id(following) not in seen and len(seen) < _MAX_CHAIN:
+        seen.add(id(following))
+        causes.append(_cause(relation, following, depth, units))
+        _collect(following, depth, causes, units, seen)
+
+
+def _cause(
+    relation: Literal["cause", "context", "member"],
+    error: BaseException,
+    depth: int,
+    units: dict[str, Unit],
+) -> Cause:
+    span: Span | None = None
+    for code, line, offset in _entries(error.__traceback__):
+        if code.co_filename in units:
+            span = _python_span(code, line, offset, units[code.co_filename])
+    text = error.message if isinstance(error, KediError) else safe_str(error)
+    return Cause(relation, type(error).__name__, text, span, depth)
+
+
+# ── frames ────────────────────────────────────────────────────────────────────
+
+
+def _frames(trail: Trail, embedded: dict[int, list[Entry]], units: dict[str, Unit]) -> list[Frame]:
+    """Outermost first: each program or procedure, and the embedded Python that ran in it."""
     frames: list[Frame] = []
-    for unit, procedure, site in reversed(trail.steps):
+    for run_frame, site in reversed(trail.steps):
+        unit, procedure = run_frame.unit, run_frame.procedure
         kind: FrameKind = "program" if procedure is None else "procedure"
         span = site.span if site is not None else Span(unit.name, 1, 1, 1, 1)
-        label = procedure or unit.name
-        frames.append(Frame(kind, label, span, procedure, unit.line_text(span.line)))
+        frames.append(Frame(kind, run_frame.label, span, procedure, unit.line_text(span.line)))
+        for entry in embedded.get(id(run_frame), ()):
+            frames.append(_python_frame(entry, units, run_frame))
     return frames
-
-
-def _caller(
-    tb: TracebackType | None, trail: Trail, units: dict[str, Unit]
-) -> tuple[CodeType, int, int] | None:
-    """The embedded code that called into the interpreter, when it failed right there.
-
-    A wrong argument, say, is found by the interpreter but stands in the Python that calls.
-    """
-    last: tuple[CodeType, int, int] | None = None
-    for entry in _entries(tb):
-        if entry[0].co_filename in units:
-            last = entry
-    site = trail.steps[0][2]
-    if last is None or site is None or last[0].co_filename != site.unit.name:
-        return None
-    span = site.span
-    return last if span.line <= last[1] <= span.end_line else None
 
 
 def _site_frame(site: Site, procedure: str | None) -> Frame:
@@ -173,10 +258,25 @@ def _site_frame(site: Site, procedure: str | None) -> Frame:
     return Frame(site.kind, site.label, span, procedure, site.unit.line_text(span.line))
 
 
-def _entries(tb: TracebackType | None) -> Iterator[tuple[CodeType, int, int]]:
+def _entries(tb: TracebackType | None) -> Iterator[Entry]:
     while tb is not None:
         yield tb.tb_frame.f_code, tb.tb_lineno, tb.tb_lasti
         tb = tb.tb_next
+
+
+def _embedded(tb: TracebackType | None, units: dict[str, Unit]) -> dict[int, list[Entry]]:
+    """Traceback entries of embedded code, by the ``id`` of the Kedi frame they ran in."""
+    found: dict[int, list[Entry]] = {}
+    current: list[Entry] = []
+    while tb is not None:
+        frame = tb.tb_frame
+        code = frame.f_code
+        if is_boundary(code):
+            current = found.setdefault(id(frame.f_locals.get("frame")), [])
+        elif code.co_filename in units:
+            current.append((code, tb.tb_lineno, tb.tb_lasti))
+        tb = tb.tb_next
+    return found
 
 
 def is_internal(filename: str) -> bool:
@@ -186,10 +286,29 @@ def is_internal(filename: str) -> bool:
     )
 
 
-def _python_tail(tb: TracebackType | None) -> list[tuple[CodeType, int, int]]:
+def is_boundary(code: CodeType) -> bool:
+    """Whether a Kedi frame begins in a Python frame of this code."""
+    return code.co_name in _BOUNDARIES and is_internal(code.co_filename)
+
+
+def frame_boundary(start: FrameType, frame: RunFrame) -> FrameType | None:
+    """The running Python frame, from ``start`` out, in which ``frame`` (or its stage) began."""
+    current: FrameType | None = start
+    while current is not None:
+        code = current.f_code
+        if is_internal(code.co_filename):
+            names = {"run_boundary": "frame", "call": "frame", "_stage": "own"}
+            name = names.get(code.co_name)
+            if name is not None and current.f_locals.get(name) is frame:
+                return current
+        current = current.f_back
+    return None
+
+
+def _tail(entries: list[Entry]) -> list[Entry]:
     """Traceback entries below the last one of the interpreter itself."""
-    tail: list[tuple[CodeType, int, int]] = []
-    for entry in _entries(tb):
+    tail: list[Entry] = []
+    for entry in entries:
         if is_internal(entry[0].co_filename):
             tail.clear()
         else:
@@ -219,21 +338,19 @@ def _python_span(code: CodeType, line: int, offset: int, unit: Unit) -> Span:
     return Span(unit.name, line, start, end_line, end)
 
 
-def _python_frame(
-    entry: tuple[CodeType, int, int], units: dict[str, Unit], frames: list[Frame]
-) -> Frame:
+def _python_frame(entry: Entry, units: dict[str, Unit], around: RunFrame) -> Frame:
     code, line, offset = entry
     unit = units[code.co_filename]
     kind = _KINDS.get(code.co_name, "fenced python")
-    label = "" if code.co_name in _KINDS else code.co_qualname
-    procedure = (
-        frames[-1].procedure if frames and frames[-1].span.source_name == unit.name else None
-    )
+    label = "" if code.co_name in _KINDS else code.co_qualname.replace("<prelude>.", "")
+    procedure = around.procedure if unit is around.unit else None
     span = _python_span(code, line, offset, unit)
     return Frame(kind, label, span, procedure, unit.line_text(line))
 
 
 def _python_trace(code: CodeType, line: int, offset: int, units: dict[str, Unit]) -> PythonTrace:
+    import linecache
+
     unit = units.get(code.co_filename)
     text = (
         unit.line_text(line) if unit is not None else linecache.getline(code.co_filename, line)
@@ -262,91 +379,3 @@ def _public_traceback(tb: TracebackType | None) -> TracebackType | None:
     for item in reversed(kept):
         result = TracebackType(result, item.tb_frame, item.tb_lasti, item.tb_lineno)
     return result
-
-
-# ── will anything catch it? ───────────────────────────────────────────────────
-
-
-def announce(error: BaseException, frame: RunFrame) -> bool:
-    """Whether ``error`` has not been announced to the observer yet (then it counts as such)."""
-    if getattr(error, _ANNOUNCED, False):
-        return False
-    try:
-        setattr(error, _ANNOUNCED, True)
-    except AttributeError:
-        return True
-    return True
-
-
-def will_be_caught(error: BaseException) -> bool:
-    """Whether a ``try … except`` of Python further out on this thread handles ``error``.
-
-    Looks at the running Python frames outward from the Kedi statement up to the
-    boundary of the outermost Kedi frame, and for each at the handlers that guard its
-    current instruction. A handler of a class that cannot be told from its
-    bytecode counts as catching.
-    """
-    import sys
-
-    running = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    current = running.f_back
-    while current is not None:
-        code = current.f_code
-        if not is_internal(code.co_filename) and _guarded(code, current.f_lasti, error, current):
-            return True
-        if code.co_name == "run_boundary" and is_internal(code.co_filename):
-            return False
-        current = current.f_back
-    return False
-
-
-def _guarded(code: CodeType, lasti: int, error: BaseException, frame: Any) -> bool:
-    parse = getattr(dis, "_parse_exception_table", None)
-    if parse is None:
-        return False
-    for entry in parse(code):
-        if entry.start <= lasti < entry.end and _handles(code, entry.target, error, frame):
-            return True
-    return False
-
-
-def _handles(code: CodeType, target: int, error: BaseException, frame: Any) -> bool:
-    """Whether the handler at ``target`` is an ``except`` that takes ``error``."""
-    names: list[str] = []
-    for step in dis.get_instructions(code):
-        if step.offset < target:
-            continue
-        match step.opname:
-            case "LOAD_GLOBAL" | "LOAD_NAME" | "LOAD_FAST" | "LOAD_DEREF" | "LOAD_ATTR":
-                names.append(str(step.argval))
-            case "CHECK_EXC_MATCH":
-                if _matches(names, error, frame):
-                    return True
-                names.clear()
-            case "POP_TOP" if not names and step.offset <= target + 4:
-                return True  # a bare ``except:``
-            case "RERAISE" | "RETURN_VALUE" | "WITH_EXCEPT_START":
-                return False
-            case _:
-                pass
-    return False
-
-
-def _matches(names: list[str], error: BaseException, frame: Any) -> bool:
-    import builtins
-
-    found = False
-    for name in names:
-        value = frame.f_locals.get(name, None)
-        if value is None:
-            try:
-                value = frame.f_globals[name]
-            except KeyError:
-                value = getattr(builtins, name, None)
-        classes = cast("tuple[Any, ...]", value) if isinstance(value, tuple) else (value,)
-        for cls in classes:
-            if isinstance(cls, type):
-                found = True
-                if issubclass(cls, BaseException) and isinstance(error, cls):
-                    return True
-    return not found
