@@ -18,7 +18,7 @@ PIPE_BROKEN = 141
 def guarded(arguments: Sequence[str]) -> int:
     """Run a command line; its status, whatever happens."""
     terminal.soften()
-    collecting = gc.isenabled()
+    collecting, path = gc.isenabled(), list(sys.path)
     # Nothing that is loaded on the way to the program is garbage; it begins when that runs.
     gc.disable()
     try:
@@ -27,6 +27,7 @@ def guarded(arguments: Sequence[str]) -> int:
         status = _interrupted()
     finally:
         (gc.enable if collecting else gc.disable)()
+        sys.path[:] = path
     try:
         return _flushed(status)
     except KeyboardInterrupt:
@@ -141,8 +142,10 @@ def _flushed(status: int) -> int:
 def _discard_output() -> None:
     """Point stdout at nothing, so that what is still buffered is not tried again at exit."""
     try:
+        target = sys.stdout.fileno()
         nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
+        if nothing != target:
+            os.dup2(nothing, target)
+            os.close(nothing)
     except (OSError, ValueError, AttributeError):
         pass  # not a real file: nothing is flushed at exit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Literal
 
@@ -230,16 +231,16 @@ class _Parser:
             what = "`-c`" if self.result.source is None else f"`{self.result.source}`"
             raise UsageError(f"one program at a time: {what} is given too", _after_dashes("-c"))
         else:
-            self.result.text = value
+            self.result.text = as_typed(value)
 
     def argument(self, token: str) -> None:
         """An option of the program: ``--name value``, ``--name=value`` or a bare ``--name``."""
-        flag, equals, text = token.partition("=")
+        flag, equals, text = as_typed(token).partition("=")
         value: str | bool = text
         if not equals:
             value = True
             if self.at < len(self.tokens) and not _is_option(self.tokens[self.at]):
-                value = self.tokens[self.at]
+                value = as_typed(self.tokens[self.at])
                 self.at += 1
         name = flag.lstrip("-").replace("-", "_")
         if not name or (name.startswith("__") and name.endswith("__")):
@@ -259,6 +260,16 @@ class _Parser:
             raise UsageError(
                 f"{self.modes[0]} needs a file: suites belong to whole files, not to `-c`"
             )
+
+
+def as_typed(text: str) -> str:
+    """Text of the command line in UTF-8, also where the locale kept Python from decoding it."""
+    if text.isascii():
+        return text
+    try:
+        return os.fsencode(text).decode("utf-8")
+    except UnicodeError:
+        return text  # no bytes of a terminal: leave it to whoever reads it
 
 
 def _is_option(token: str) -> bool:

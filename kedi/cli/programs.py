@@ -80,9 +80,10 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
         runtime = compile_program(
             program, arguments=invocation.arguments, **_configuration(invocation)
         )
-    # What was loaded so far stays until the end: no collection needs to look at it.
-    gc.freeze()
     gc.enable()
+    # Embedded Python may import what lies beside the program, unless the name is taken.
+    path = program.source.path
+    sys.path.append(str(Path(path).parent if path is not None else Path.cwd()))
     return runtime
 
 

@@ -43,17 +43,22 @@ def out(text: str) -> None:
         raise
     except OSError as error:
         raise OutputFailed(error.strerror or str(error)) from error
+    except ValueError:
+        raise OutputFailed("standard output was closed") from None
 
 
 def err(text: str) -> None:
     """Write a line for the person at the terminal, after what was printed before it."""
-    try:
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+    if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        try:
             sys.stdout.flush()
-        if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        except (OSError, ValueError):
+            pass  # gone or closed: said elsewhere
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison]
+        try:
             print(text, file=sys.stderr)
-    except (OSError, ValueError):
-        pass  # one of them is gone or closed; the exit status still tells
+        except (OSError, ValueError):
+            pass  # the exit status still tells
 
 
 def report(error: KediError) -> None:
