@@ -41,10 +41,11 @@ class LexicalConfig(AgentConfig):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileValue:
-    """A ``> profile:``; ``apply`` evaluates its members where it is used."""
+    """A ``> profile:`` at its place; ``apply`` evaluates its members where it is used."""
 
     name: str
     apply: Change
+    site: Site
     docstring: str | None = None
 
     def __repr__(self) -> str:
@@ -93,6 +94,16 @@ def compile_directive(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
 
 
 def _profile(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
+    profile = read_profile(compiler, stmt, line)
+
+    def define(frame: RunFrame, scope: Scope) -> None:
+        bind(frame, scope, profile.name, profile, None)
+
+    return profile.site, define
+
+
+def read_profile(compiler: Compiler, stmt: Stmt, line: int) -> ProfileValue:
+    """The profile of a ``> profile:`` statement; nothing is evaluated."""
     node = stmt.node
     assert isinstance(node, syntax.Profile)
     name = node.name.text
@@ -110,12 +121,7 @@ def _profile(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             config = change(config, frame, scope)
         return config
 
-    profile = ProfileValue(name, apply, docstring)
-
-    def define(frame: RunFrame, scope: Scope) -> None:
-        bind(frame, scope, name, profile, None)
-
-    return site, define
+    return ProfileValue(name, apply, site, docstring)
 
 
 def change_of(compiler: Compiler, stmt: Stmt, line: int) -> Change:

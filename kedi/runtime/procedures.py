@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -218,16 +219,56 @@ def build_function(info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[.
     return function
 
 
+@dataclass(frozen=True, slots=True)
+class ProcedureSource:
+    """A procedure's statement with its compiled body: what does not depend on a scope."""
+
+    site: Site
+    name: str
+    body: Step
+    docstring: str | None
+
+    def make(
+        self,
+        interpreter: Interpreter,
+        scope: Scope,
+        parameters: tuple[tuple[str, TypeContract], ...],
+        returns: TypeContract | None,
+        agent: AgentConfig | None,
+        defaults: tuple[Any, ...],
+    ) -> Callable[..., Any]:
+        """The procedure as a closure of ``scope``; ``defaults`` belong to the last parameters."""
+        info = ProcedureInfo(
+            interpreter,
+            self.site.unit,
+            self.site,
+            self.name,
+            scope,
+            self.body,
+            parameters,
+            returns,
+            agent,
+            self.docstring,
+        )
+        return interpreter.make_function(info, defaults)
+
+
+def read_procedure(compiler: Compiler, stmt: Stmt, line: int) -> ProcedureSource:
+    """Compile the body of a ``@name(…):`` statement; nothing is evaluated."""
+    node = stmt.node
+    assert isinstance(node, syntax.Procedure)
+    name = node.name.text
+    site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
+    return ProcedureSource(site, name, compiler.block(stmt.body, line), _docstring(stmt))
+
+
 def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     """``@name(parameters) -> type:``: the step that defines it."""
     node = stmt.node
     assert isinstance(node, syntax.Procedure)
     interpreter = compiler.interpreter
-    unit = compiler.unit
-    name = node.name.text
-    site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
-    body = compiler.block(stmt.body, line)
-    docstring = _docstring(stmt)
+    procedure = read_procedure(compiler, stmt, line)
+    name, site = procedure.name, procedure.site
     sources: list[tuple[str, TypeSource | None, Run | None]] = []
     for item in node.parameters:
         where = site.at(item, "type expression", item.name.text)
@@ -259,19 +300,10 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
                 defaults.append(value)
             parameters.append((parameter, contract or STR))
         returns = result.resolve(frame, scope) if result is not None else None
-        info = ProcedureInfo(
-            interpreter,
-            unit,
-            site,
-            name,
-            scope,
-            body,
-            tuple(parameters),
-            returns,
-            interpreter.agent_state(scope),
-            docstring,
+        agent = interpreter.agent_state(scope)
+        function = procedure.make(
+            interpreter, scope, tuple(parameters), returns, agent, tuple(defaults)
         )
-        function = interpreter.make_function(info, tuple(defaults))
         from kedi.runtime.compiler import bind
 
         bind(frame, scope, name, function, None)
