@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 from kedi.agents.pool import AdapterPool
@@ -18,6 +15,7 @@ from kedi.runtime.interpreter import Interpreter
 from kedi.runtime.program import base_scope
 from kedi.runtime.scopes import root_scope
 from kedi.session.config import resolve_config
+from kedi.session.gate import Gate
 from kedi.source import SourceFile
 from kedi.syntax.parser import parse
 
@@ -63,9 +61,7 @@ class InteractiveSession:
         self._names: set[str] = set()
         self._origins: Origins | None = None
         self._evaluations = 0
-        self._lock = threading.Lock()
-        self._activity = ""
-        self._closed = False
+        self._gate = Gate()
 
     # ── executing ────────────────────────────────────────────────────────────
 
@@ -85,7 +81,7 @@ class InteractiveSession:
         """
         if not isinstance(source, str):
             raise TypeError(f"a fragment is text, not {type(source).__name__}")
-        with self._exclusive("executing a fragment"):
+        with self._gate.entered("executing a fragment"):
             name = self._new_name(source_name)
             unit = self._unit(source, name, named=source_name is not None)
             body = self._compile(unit)
@@ -109,7 +105,7 @@ class InteractiveSession:
         """
         if not isinstance(expression, str):
             raise TypeError(f"an expression is text, not {type(expression).__name__}")
-        with self._exclusive("evaluating an expression"):
+        with self._gate.entered("evaluating an expression"):
             self._evaluations += 1
             name = f"<expression:{self._evaluations}>"
             text = expression.strip()
@@ -194,7 +190,7 @@ class InteractiveSession:
     @property
     def closed(self) -> bool:
         """Whether the session is closed."""
-        return self._closed
+        return self._gate.closed
 
     def observe(self, observer: Observer | None) -> None:
         """Attach a step observer (or detach with ``None``); takes effect at the next statement."""
@@ -207,35 +203,17 @@ class InteractiveSession:
 
         Raises :class:`kedi.errors.SessionStateError` while a fragment runs.
         """
-        if self._closed:
+        if self._gate.closed:
             return
-        with self._exclusive("closing"):
-            self._closed = True
+        with self._gate.entered("closing"):
+            self._gate.closed = True
             try:
                 self._interpreter.close()
             finally:
                 self._interpreter.forget_units()
 
-    @contextmanager
-    def _exclusive(self, activity: str) -> Generator[None]:
-        if self._closed:
-            raise SessionStateError("the session is closed")
-        if not self._lock.acquire(blocking=False):
-            raise SessionStateError(
-                f"the session is busy {self._activity or 'executing a fragment'}: "
-                "one call at a time, and none from within a fragment"
-            )
-        try:
-            if self._closed:
-                raise SessionStateError("the session is closed")
-            self._activity = activity
-            yield
-        finally:
-            self._activity = ""
-            self._lock.release()
-
     def __enter__(self) -> Self:
-        if self._closed:
+        if self._gate.closed:
             raise SessionStateError("the session is closed")
         return self
 
@@ -243,5 +221,5 @@ class InteractiveSession:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else self._activity or "idle"
+        state = "closed" if self._gate.closed else self._gate.activity or "idle"
         return f"<InteractiveSession {state}, {len(self._fragments)} fragments>"
