@@ -26,6 +26,15 @@ class Evil:
   > case: a:
 """
 
+COROUTINE = """
+import asyncio
+async def one():
+    return 1
+async def check():
+    assert await one() == 2
+asyncio.run(check())
+"""
+
 
 def run(compiled: Compile, code: str) -> CaseResult:
     """The result of a case that is a fence of ``code``."""
@@ -51,11 +60,7 @@ def compared(result: CaseResult) -> tuple[str, str, str] | None:
         ("def check(v):\n    assert v > 3\ncheck(7)\ncheck(2)", ("2", ">", "3")),
         ("class C:\n    assert 1 == 2", ("1", "==", "2")),
         ("class C:\n    def m(self):\n        assert 1 in []\nC().m()", ("1", "in", "[]")),
-        (
-            "import asyncio\nasync def g():\n    assert await one() == 2\n"
-            + "async def one():\n    return 1\nasyncio.run(g())",
-            ("1", "==", "2"),
-        ),
+        (COROUTINE, ("1", "==", "2")),
         ("assert Evil() == 1", ("<Evil whose repr raised RuntimeError>", "==", "1")),
         ("assert [n for n in range(3)] == (y := 4)", ("[0, 1, 2]", "==", "4")),
     ],
