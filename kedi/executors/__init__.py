@@ -14,7 +14,10 @@ from kedi.executors.debug import (
     ExecutorDebugEvent,
     ExecutorDebugExporter,
     MarkdownDebugExporter,
+    completed,
     default_debug_export_path,
+    failed,
+    short,
 )
 
 
@@ -67,32 +70,39 @@ class Executor(Protocol):
 class DefaultExecutor:
     """Runs embedded Python in this process, unsandboxed: it may do what the host may.
 
-    Unless it is subclassed or has a debug exporter, the interpreter compiles
-    Python itself and does not call these methods.
+    For this very class the interpreter runs Python that it has compiled with true
+    positions, and only reports the steps to the debug exporter; a subclass is called
+    by the methods of the protocol.
     """
 
+    debug_exporter: ExecutorDebugExporter | None
+
     def __init__(self, debug_exporter: ExecutorDebugExporter | None = None) -> None:
-        self.debug_exporter = debug_exporter
+        self.set_debug_exporter(debug_exporter)
 
     def set_debug_exporter(self, exporter: ExecutorDebugExporter | None) -> None:
-        """See :class:`Executor`. Takes effect for sources compiled afterwards."""
+        """See :class:`Executor`. Takes effect at the next step."""
+        if exporter is not None and not callable(getattr(exporter, "export", None)):
+            raise TypeError(
+                f"{type(exporter).__name__} is not a debug exporter: it lacks `export(event)`"
+            )
         self.debug_exporter = exporter
 
     def evaluate_inline(self, rt: Any, code: str, local_env: dict[str, Any]) -> Any:
         """See :class:`Executor`."""
-        return self._told(
+        return self.report(
             "evaluate_inline", code, local_env, lambda: eval(code.strip(), local_env)
         )
 
     def execute_block(self, rt: Any, code: str, local_env: dict[str, Any]) -> Any:
         """See :class:`Executor`."""
-        return self._told("execute_block", code, local_env, lambda: _run_suite(code, local_env))
+        return self.report("execute_block", code, local_env, lambda: _run_suite(code, local_env))
 
     def execute_side_effects(
         self, rt: Any, code: str, env_map: dict[str, Any], *, kedi_line_offset: int = 0
     ) -> None:
         """See :class:`Executor`."""
-        self._told("execute_side_effects", code, env_map, lambda: _run_suite(code, env_map))
+        self.report("execute_side_effects", code, env_map, lambda: _run_suite(code, env_map))
 
     def execute_prelude(self, rt: Any, code: str) -> dict[str, Any]:
         """See :class:`Executor`."""
@@ -107,7 +117,7 @@ class DefaultExecutor:
         def run() -> None:
             exec(compile(code, "<prelude>", "exec", dont_inherit=True), names)
 
-        self._told("execute_prelude", code, names, run)
+        self.report("execute_prelude", code, names, run)
         names.pop("__builtins__", None)
         return names
 
@@ -123,23 +133,21 @@ class DefaultExecutor:
 
     def evaluate_type_expression(self, rt: Any, code: str, env: dict[str, Any]) -> Any:
         """See :class:`Executor`."""
-        return self._told("evaluate_type_expression", code, env, lambda: eval(code.strip(), env))
+        return self.report("evaluate_type_expression", code, env, lambda: eval(code.strip(), env))
 
-    def _told(
-        self, step: str, code: str, env: Mapping[str, Any], run: Callable[[], Any]
-    ) -> Any:
+    def report(self, step: str, code: str, env: Mapping[str, Any], run: Callable[[], Any]) -> Any:
+        """The value of ``run``, which does ``step``, after telling the debug exporter."""
         exporter = self.debug_exporter
         if exporter is None:
             return run()
-        inputs = {
-            name: value for name, value in env.items() if not name.startswith("__")
-        }
+        who = type(self).__name__
+        names = {name: short(value) for name, value in env.items() if not name.startswith("__")}
         try:
             value = run()
         except BaseException as error:
-            exporter.export(ExecutorDebugEvent(step, code, inputs, None, error))
+            exporter.export(failed(who, step, code, names, error))
             raise
-        exporter.export(ExecutorDebugEvent(step, code, inputs, value, None))
+        exporter.export(completed(who, step, code, names, value))
         return value
 
 

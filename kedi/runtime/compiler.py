@@ -286,7 +286,7 @@ def _fence(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     assert isinstance(node, syntax.Fence)
     if node.prelude:
         site = compiler.site(stmt, line, "prelude")
-        return site, Prelude(site, node.python).run
+        return site, Prelude(compiler.interpreter, site, node.python).run
     site = compiler.site(stmt, line, "fenced python")
     run = python_runner(compiler.interpreter, site, node.python)
 

@@ -27,6 +27,8 @@ CODE_NAMES: dict[PieceKind, str] = {
     "type": "<type expression>",
     "prelude": "<prelude>",
 }
+#: Where code after :meth:`Piece.write_through` finds the scope it runs in.
+SCOPE_NAME = "__kedi_scope__"
 _SUSPENDING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _START: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
@@ -38,7 +40,7 @@ class Piece:
     UTF-8 bytes before it on that line (on every line, for a fence).
     """
 
-    __slots__ = ("_body", "code", "first_line", "kind", "unit", "width")
+    __slots__ = ("_body", "_rewritten", "code", "first_line", "kind", "unit", "width")
 
     def __init__(
         self, unit: Unit, stmt: Stmt, base_line: int, kind: PieceKind, code: str, start: int
@@ -51,6 +53,7 @@ class Piece:
         before = stmt.text[start - column : start]
         self.width = column if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
         self._body: list[ast.stmt] | None = None
+        self._rewritten = False
 
     @classmethod
     def of_python(cls, unit: Unit, stmt: Stmt, node: Python, base_line: int) -> Piece:
@@ -108,7 +111,7 @@ class Piece:
         ``shared`` names become globals of it. Raises :class:`KediParseError` for what only
         Python's compiler finds, such as ``break`` outside a loop.
         """
-        code = None if shared else self._from_text()
+        code = None if shared or self._rewritten else self._from_text()
         if code is None:
             code = self._from_tree(shared)
         if code.co_flags & _SUSPENDING:
@@ -135,7 +138,7 @@ class Piece:
         return _placed(code, self.first_line - 2, CODE_NAMES[self.kind])
 
     def _from_tree(self, shared: tuple[str, ...]) -> CodeType:
-        body = list(self.body)
+        future, body = _split_future(self.body)
         if shared:
             body.insert(0, ast.Global(names=list(shared), **_START))
         if not body:
@@ -149,7 +152,7 @@ class Piece:
         )
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        outer = self._compile([function])
+        outer = self._compile([*future, function])
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
         return _placed(code, self.first_line - 1, CODE_NAMES[self.kind])
 
@@ -199,10 +202,38 @@ class Piece:
             name for item in _walk(self.body) if isinstance(item, ast.Global) for name in item.names
         )
 
+    def write_through(self, names: frozenset[str]) -> None:
+        """Let functions and classes in the piece store these ``global`` names through the scope.
+
+        So a function that outlives the piece still writes to the owner of a binding, and
+        what it writes is checked. The code then expects the scope under :data:`SCOPE_NAME`.
+        """
+        writer = _WriteThrough(names)
+        if self.kind == "prelude":
+            # Its own stores reach the scope, but not those of names that it declares global.
+            writer.begin(self.body)
+        try:
+            self._body = [writer.visit(item) for item in self.body]
+        except RecursionError as error:
+            raise self.refusal(error) from None
+        self._rewritten = writer.used
+
+    def read_first(self, names: frozenset[str]) -> frozenset[str]:
+        """Those of ``names``, builtins of Python, that the piece may read before it stores them.
+
+        ``max = max(a, b)`` works in a module; with a local of a function it would not.
+        """
+        return frozenset(name for name in names if not _stored_first(self.body, name))
+
 
 def own_locals(code: CodeType) -> frozenset[str]:
     """Names that the function's own level assigns."""
     return frozenset(code.co_varnames) | frozenset(code.co_cellvars)
+
+
+def makes_named(code: CodeType) -> bool:
+    """Whether the code makes functions or classes with a name."""
+    return any(item.co_name[:1] != "<" for item in _all_codes(code)[1:])
 
 
 def looks_up_by_name(code: CodeType) -> bool:
@@ -214,6 +245,107 @@ def looks_up_by_name(code: CodeType) -> bool:
     if any(not item.co_flags & inspect.CO_NEWLOCALS for item in codes[1:]):
         return True
     return any("eval" in item.co_names or "exec" in item.co_names for item in codes)
+
+
+def _split_future(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """``from __future__`` imports at the beginning, which only a module may have, and the rest."""
+    count = 0
+    while count < len(body):
+        item = body[count]
+        if not (isinstance(item, ast.ImportFrom) and item.module == "__future__"):
+            break
+        count += 1
+    return body[:count], body[count:]
+
+
+class _WriteThrough(ast.NodeTransformer):
+    """Turns stores of global names in functions and classes into stores in the scope."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.used = False
+        self._active: frozenset[str] = frozenset()
+
+    def begin(self, body: list[ast.stmt]) -> None:
+        """Treat ``body`` as the block that the visited statements belong to."""
+        self._active = self.names & _own_globals(body)
+
+    def _block(self, node: Any) -> Any:
+        # Decorators, defaults and bases belong to the enclosing block.
+        outer, inner = self._active, list[ast.stmt](node.body)
+        node.body = []
+        self.generic_visit(node)
+        self._active = self.names & _own_globals(inner)
+        node.body = [self.visit(item) for item in inner]
+        self._active = outer
+        return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _block
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        outer, self._active = self._active, frozenset()
+        self.generic_visit(node)
+        self._active = outer
+        return node
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        # Its target is a local of the comprehension, whatever is declared around it.
+        node.iter = self.visit(node.iter)
+        node.ifs = [self.visit(item) for item in node.ifs]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if isinstance(node.ctx, ast.Load) or node.id not in self._active:
+            return node
+        self.used = True
+        key = ast.copy_location(ast.Constant(node.id), node)
+        made = ast.Subscript(value=_scope_at(node), slice=key, ctx=node.ctx)
+        return ast.copy_location(made, node)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        node.value = self.visit(node.value)
+        if node.target.id not in self._active:
+            return node
+        self.used = True
+        put = ast.Attribute(value=_scope_at(node), attr="put", ctx=ast.Load())
+        key = ast.copy_location(ast.Constant(node.target.id), node)
+        made = ast.Call(func=ast.copy_location(put, node), args=[key, node.value], keywords=[])
+        return ast.copy_location(made, node)
+
+
+def _scope_at(node: ast.expr) -> ast.Name:
+    return ast.copy_location(ast.Name(id=SCOPE_NAME, ctx=ast.Load()), node)
+
+
+def _own_globals(body: list[ast.stmt]) -> frozenset[str]:
+    """Names in ``global`` statements of a block itself, not of functions and classes in it."""
+    names: set[str] = set()
+    pending: list[ast.AST] = list(body)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.Global):
+            names.update(item.names)
+        elif not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            pending.extend(child for child in ast.iter_child_nodes(item))
+    return frozenset(names)
+
+
+def _stored_first(body: list[ast.stmt], name: str) -> bool:
+    """Whether the first statement that mentions ``name`` certainly stores and does not read it."""
+    for item in body:
+        mentions = [
+            node
+            for node in _walk([item])
+            if (isinstance(node, ast.Name) and node.id == name)
+            or getattr(node, "name", None) == name
+            or (isinstance(node, ast.alias) and name in (node.asname, node.name.partition(".")[0]))
+        ]
+        if mentions:
+            simple = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
+            return isinstance(item, simple) and not any(
+                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in mentions
+            )
+    return True
 
 
 def _walk(body: list[ast.stmt]) -> list[ast.AST]:

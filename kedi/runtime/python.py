@@ -11,21 +11,28 @@ A prelude is a module body instead: everything it binds stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from kedi.errors import KediExecutionError
+from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.frames import RunFrame, Site
-from kedi.runtime.pycode import Piece, looks_up_by_name, own_locals
+from kedi.runtime.pycode import SCOPE_NAME, Piece, looks_up_by_name, makes_named, own_locals
 from kedi.runtime.scopes import (
+    BUILTIN_NAMES,
     MISSING,
+    RootScope,
     Scope,
-    assign,
     bridge_builtins,
     dict_del,
     dict_get,
     dict_set,
+    is_dunder,
+    name_module,
+    reserved,
+    store,
+    write_back,
 )
 from kedi.syntax import ast as syntax
 
@@ -41,26 +48,31 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     Raises :class:`kedi.errors.KediParseError` for what Python refuses to compile.
     """
     piece = Piece.of_python(site.unit, site.stmt, node, site.base_line)
+    declared = piece.declared_global()
+    if declared:
+        piece.write_through(declared)
     code = piece.function()
     if interpreter.foreign_executor is not None:
         return _foreign_runner(interpreter, site, node, piece.first_line)
-    declared = piece.declared_global()
-    stored = own_locals(code)
-    bridge = looks_up_by_name(code)
-    if stored or declared or bridge:
-        run = _Storing(piece, code, stored, declared, bridge).run
+    run: Run
+    if own_locals(code) or declared or looks_up_by_name(code):
+        run = _Storing(piece, code, declared).run
     else:
 
-        def run(frame: RunFrame, scope: Scope) -> Any:
+        def read(frame: RunFrame, scope: Scope) -> Any:
             return FunctionType(code, scope)()
 
         # The common case has its own closure: one call less.
         def reading(frame: RunFrame, scope: Scope) -> Any:
             if interpreter.observer is None:
                 return FunctionType(code, scope)()
-            return observed(frame, scope, site, node.kind, run)
+            return observed(frame, scope, site, node.kind, read)
 
-        return reading
+        if interpreter.reporting_executor is None:
+            return reading
+        run = read
+    if interpreter.reporting_executor is not None:
+        run = _reporting(interpreter, site, node, run)
 
     def storing(frame: RunFrame, scope: Scope) -> Any:
         if interpreter.observer is None:
@@ -84,28 +96,27 @@ def observed(frame: RunFrame, scope: Scope, site: Site, kind: str, run: Run) -> 
 
 
 class _Storing:
-    """A piece that assigns names, or that Python resolves in ways that need a bridge."""
+    """A piece that assigns names, or that Python resolves in ways that need help."""
 
-    __slots__ = ("bridge", "code", "declared", "piece", "stored", "variants")
+    __slots__ = ("bridge", "builtin", "code", "declared", "named", "piece", "stored", "variants")
 
-    def __init__(
-        self,
-        piece: Piece,
-        code: CodeType,
-        stored: frozenset[str],
-        declared: frozenset[str],
-        bridge: bool,
-    ) -> None:
+    def __init__(self, piece: Piece, code: CodeType, declared: frozenset[str]) -> None:
         self.piece = piece
         self.code = code
-        self.stored = stored
+        self.stored = own_locals(code)
         self.declared = declared
-        self.bridge = bridge
+        self.bridge = looks_up_by_name(code)
+        #: Functions and classes are made, which take their module's name from the scope.
+        self.named = makes_named(code)
+        builtin = self.stored & BUILTIN_NAMES - frozenset(code.co_cellvars)
+        self.builtin = piece.read_first(builtin) if builtin else builtin
         self.variants: dict[frozenset[str], CodeType] = {}
 
     def run(self, frame: RunFrame, scope: Scope) -> Any:
         owner_of = scope.owner_of
         shared = frozenset([name for name in self.stored if owner_of(name) is not None])
+        if self.builtin:
+            shared |= self.builtin
         code = self.code
         if shared:
             variant = self.variants.get(shared)
@@ -114,113 +125,158 @@ class _Storing:
             code = variant
         if self.bridge:
             bridge_builtins(scope)
-        watched = shared | self.declared if self.declared else shared
+        if self.named:
+            name_module(scope)
+        watched = shared
+        if self.declared:
+            watched = shared | self.declared
+            dict_set(scope, SCOPE_NAME, scope)
         if not watched:
             return FunctionType(code, scope)()
         if scope.pending is not None:
             # A pending name must have its value before Python can update it.
-            for name in watched & scope.pending.keys():
+            for name in watched.intersection(list(scope.pending)):
                 scope.settle(name)
         before = [(name, dict_get(scope, name, MISSING)) for name in watched]
         try:
             result = FunctionType(code, scope)()
         except BaseException:
-            _keep(frame, scope, before, quiet=True)
+            keep(frame, scope, before, quiet=True)
             raise
-        _keep(frame, scope, before, quiet=False)
+        keep(frame, scope, before, quiet=False)
         return result
 
 
-def _keep(frame: RunFrame, scope: Scope, before: list[tuple[str, Any]], *, quiet: bool) -> None:
-    """Give what a block stored to its owners; restore what may not be stored.
+Change = tuple[Scope, str, Any]
 
-    ``quiet`` is for a block that failed: what it had stored and may stay is kept, and
-    its own error is the one to report.
+
+def keep(frame: RunFrame, scope: Scope, before: list[tuple[str, Any]], *, quiet: bool) -> None:
+    """Give what a block stored to its owners, all of it or, when one value may not be, none.
+
+    ``before`` are the scope's own values of the watched names when the block began.
+    ``quiet`` is for a block that failed: its own error is the one to report.
     """
-    failure: KediExecutionError | None = None
+    changes: list[Change] = []
     for name, old in before:
         new = dict_get(scope, name, MISSING)
         if new is old:
             continue
-        if new is MISSING:
+        if old is not MISSING:
+            dict_set(scope, name, old)
             # ``del x`` (or the end of ``except … as x``) does not end a Kedi binding.
-            dict_set(scope, name, old)
+            if new is not MISSING:
+                changes.append((scope, name, new))
             continue
-        if old is MISSING:
-            dict_del(scope, name)
-            owner = scope.parent.owner_of(name) if scope.parent is not None else None
-            if owner is None:
-                continue
-        else:
-            owner = scope
-            dict_set(scope, name, old)
+        dict_del(scope, name)
+        owner = scope.parent.owner_of(name) if scope.parent is not None else None
+        if owner is not None:
+            changes.append((owner, name, new))
+    if changes:
         try:
-            write(frame, owner, name, new)
-        except KediExecutionError as error:
-            failure = failure or error
-    if failure is not None and not quiet:
-        raise failure
+            commit(frame, changes)
+        except KediExecutionError:
+            if not quiet:
+                raise
+
+
+def commit(frame: RunFrame, changes: list[Change]) -> None:
+    """Assign owned names after checking every value, and tell the observer."""
+    args_name = frame.interpreter.args_name
+    for owner, name, value in changes:
+        if name == args_name and owner.parent is None:
+            raise reserved(name)
+        contract = owner.contract_of(name)
+        if contract is not None and type(value) is not contract.exact:
+            contract.check(value, name)
+    observer = frame.interpreter.observer
+    for owner, name, value in changes:
+        if observer is None:
+            store(owner, name, value)
+            continue
+        old = dict_get(owner, name, MISSING)
+        store(owner, name, value)
+        observer.binding_written(frame, owner, name, old, value)
 
 
 def write(frame: RunFrame, owner: Scope, name: str, value: Any) -> None:
     """Assign an owned name, checked, and tell the observer."""
-    if name == frame.interpreter.args_name:
-        raise KediExecutionError(
-            f"`{name}` holds the program's arguments and cannot be bound",
-            hint="choose another name",
-        )
-    observer = frame.interpreter.observer
-    if observer is None:
-        assign(owner, name, value)
-        return
-    old = dict_get(owner, name, MISSING)
-    assign(owner, name, value)
-    observer.binding_written(frame, owner, name, old, value)
+    commit(frame, [(owner, name, value)])
 
 
 class Prelude:
-    """A fence that is the first content of a source."""
+    """A fence that is the first content of a source: everything it binds stays."""
 
-    __slots__ = ("code", "names", "site", "text")
+    __slots__ = ("bridge", "code", "piece", "shared", "site", "text", "variant")
 
-    def __init__(self, site: Site, node: syntax.Python) -> None:
+    def __init__(self, interpreter: Interpreter, site: Site, node: syntax.Python) -> None:
         piece = Piece.of_python(site.unit, site.stmt, node, site.base_line)
         piece.kind = "prelude"
+        self.piece = piece
         self.code = piece.module()
-        self.names = frozenset(self.code.co_names)
+        self.bridge = looks_up_by_name(self.code)
+        #: Names that functions in it declare ``global``.
+        self.shared = piece.declared_global()
+        self.variant: CodeType | None = None
         self.site = site
         self.text = node.code
 
     def run(self, frame: RunFrame, scope: Scope) -> None:
-        """Execute it: everything it binds stays in ``scope``, checked where a type is declared."""
+        """Execute it. Each name is stored, and checked where a type is declared, at once."""
         interpreter = frame.interpreter
-        contracts = scope.contracts
-        guarded = [name for name in self.names if contracts and name in contracts]
-        guarded.append(interpreter.args_name)
-        before = [(name, dict_get(scope, name, MISSING)) for name in guarded]
+        if interpreter.foreign_executor is not None:
+            execute: Callable[[], None] = partial(self._foreign, frame, scope)
+        else:
+            execute = partial(exec, self._code_for(scope), scope)
+        execute = told(interpreter, "execute_prelude", self.text, scope, execute)
         observer = interpreter.observer
-        known = set(scope.keys()) if observer is not None else set[str]()
+        if observer is None:
+            execute()
+            return
         span = self.site.span
-        if observer is not None:
-            observer.python_entered(frame, span, "prelude")
+        observer.python_entered(frame, span, "prelude")
         try:
-            foreign = interpreter.foreign_executor
-            if foreign is None:
-                exec(self.code, scope)
-            else:
-                for name, value in interpreter.foreign_prelude(self.text, scope).items():
-                    dict_set(scope, name, value)
-        except BaseException:
-            _keep(frame, scope, [pair for pair in before if pair[1] is not MISSING], quiet=True)
-            raise
+            execute()
         finally:
-            if observer is not None:
-                observer.python_left(frame, span, "prelude")
-        _keep(frame, scope, [pair for pair in before if pair[1] is not MISSING], quiet=False)
-        if observer is not None:
-            for name in scope.own_names():
-                if name not in known:
-                    observer.binding_written(frame, scope, name, MISSING, scope[name])
+            observer.python_left(frame, span, "prelude")
+
+    def _code_for(self, scope: Scope) -> CodeType:
+        if self.bridge:
+            bridge_builtins(scope)
+        if not self.shared or not any(scope.contract_of(name) for name in self.shared):
+            # A function's ``global`` is then Python's own, at its full speed.
+            return self.code
+        if self.variant is None:
+            self.piece.write_through(self.shared)
+            self.variant = self.piece.module()
+        dict_set(scope, SCOPE_NAME, scope)
+        return self.variant
+
+    def _foreign(self, frame: RunFrame, scope: Scope) -> None:
+        interpreter = frame.interpreter
+        executor = interpreter.foreign_executor
+        assert executor is not None
+        env = flatten(scope)
+        extend = getattr(executor, "execute_prelude_incremental", None)
+        step = "execute_prelude_incremental" if callable(extend) else "execute_prelude"
+        if callable(extend):
+            names: Any = extend(interpreter.handle, self.text, dict(env))
+        elif isinstance(scope, RootScope) and scope.has_prelude:
+            raise KediExecutionError(
+                f"the executor {type(executor).__name__} cannot extend an earlier prelude",
+                hint="implement `execute_prelude_incremental(runtime, code, env)`",
+            )
+        else:
+            names = executor.execute_prelude(interpreter.handle, self.text)
+        if not isinstance(names, Mapping):
+            raise KediTypeExecutionError(
+                f"`{type(executor).__name__}.{step}` must give a mapping of names, "
+                f"not {type(names).__name__}"
+            )
+        if isinstance(scope, RootScope):
+            scope.has_prelude = True
+        for name, value in cast("Mapping[str, Any]", names).items():
+            if not is_dunder(name) and value is not env.get(name, MISSING):
+                write_back(scope, name, value)
 
 
 def flatten(scope: Scope) -> dict[str, Any]:
@@ -245,18 +301,19 @@ def _foreign_runner(
         if node.kind == "expr":
             return executor.evaluate_inline(runtime, node.code, names)
         before = dict(names)
+        result = None
         try:
             if node.kind == "suite" and site.kind in ("assignment", "return"):
-                return executor.execute_block(runtime, node.code, names)
-            executor.execute_side_effects(
-                runtime, node.code, names, kedi_line_offset=first_line - 1
-            )
-        finally:
-            for name, value in names.items():
-                owner = scope.owner_of(name)
-                if owner is not None and value is not before.get(name, MISSING):
-                    write(frame, owner, name, value)
-        return None
+                result = executor.execute_block(runtime, node.code, names)
+            else:
+                executor.execute_side_effects(
+                    runtime, node.code, names, kedi_line_offset=first_line - 1
+                )
+        except BaseException:
+            _take(frame, scope, before, names, quiet=True)
+            raise
+        _take(frame, scope, before, names, quiet=False)
+        return result
 
     def stepping(frame: RunFrame, scope: Scope) -> Any:
         if interpreter.observer is None:
@@ -264,3 +321,51 @@ def _foreign_runner(
         return observed(frame, scope, site, node.kind, run)
 
     return stepping
+
+
+def _take(
+    frame: RunFrame, scope: Scope, before: dict[str, Any], after: dict[str, Any], *, quiet: bool
+) -> None:
+    """Give the values that an executor changed to the owners of their names."""
+    changes: list[Change] = []
+    for name, old in before.items():
+        value = after.get(name, MISSING)
+        owner = scope.owner_of(name)
+        if value is not old and value is not MISSING and owner is not None:
+            changes.append((owner, name, value))
+    try:
+        commit(frame, changes)
+    except KediExecutionError:
+        if not quiet:
+            raise
+
+
+# ── debug exporters ───────────────────────────────────────────────────────────
+
+
+def told(
+    interpreter: Interpreter, step: str, code: str, scope: Scope, run: Callable[[], Any]
+) -> Callable[[], Any]:
+    """``run``, reported to the debug exporter of a :class:`kedi.executors.DefaultExecutor`."""
+    executor = interpreter.reporting_executor
+    if executor is None or executor.debug_exporter is None:
+        return run
+    return partial(executor.report, step, code, flatten(scope), run)
+
+
+_STEPS = {
+    "expr": "evaluate_inline",
+    "stmt": "execute_side_effects",
+    "suite": "execute_side_effects",
+}
+
+
+def _reporting(interpreter: Interpreter, site: Site, node: syntax.Python, run: Run) -> Run:
+    step = _STEPS[node.kind]
+    if node.kind == "suite" and site.kind in ("assignment", "return"):
+        step = "execute_block"
+
+    def reporting(frame: RunFrame, scope: Scope) -> Any:
+        return told(interpreter, step, node.code, scope, partial(run, frame, scope))()
+
+    return reporting

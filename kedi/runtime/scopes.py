@@ -151,10 +151,11 @@ class Scope(dict[str, Any]):
         return _plain.__iter__(self._shown())
 
     def copy(self) -> dict[str, Any]:
-        return _plain.copy(self._shown())
+        return dict(_plain.items(self._shown()))
 
     def _shown(self) -> dict[str, Any]:
-        return {**_plain.copy(self), **self.pending} if self.pending else self
+        # By its items: a dict that overrides ``__iter__`` is copied by asking it for its keys.
+        return {**dict(_plain.items(self)), **self.pending} if self.pending else self
 
     def __contains__(self, key: object) -> bool:
         return isinstance(key, str) and self.owner_of(key) is not None
