@@ -16,7 +16,7 @@ from kedi.syntax.layout import (
     prose_end,
     skip_gap,
 )
-from kedi.syntax.places import CODE_PLACES
+from kedi.syntax.places import ALL_PLACES
 from kedi.syntax.siblings import check_closed, check_sibling, follows
 from kedi.syntax.statements import likely_block, parse_line, parse_prose
 
@@ -285,7 +285,7 @@ def _statement(
     if context == "requirements":
         end, fault, reach = line_end(text, first), None, 0
     else:
-        end, fault, reach = logical_line(text, at, first, width, context in CODE_PLACES)
+        end, fault, reach = logical_line(text, at, first, width, context in ALL_PLACES)
     if reach > builder.reach:
         builder.reach = reach
     line = text[at:end]

@@ -33,6 +33,8 @@ _NEEDS_COMPILER = re.compile(
     r"\b(?:return|yield|await|async|lambda|def|class|break|continue|nonlocal|global"
     r"|import|del|__debug__|case)\b|:=|(?:^|[(\[{,=:;\n]|\bin)[ \t\n]*\*"
 )
+# The compiler refuses a keyword argument given twice in one call.
+_KEYWORD = re.compile(r"[(,]\s*(\w+)\s*=(?!=)")
 _BLANK_LINE = re.compile(r"\n[ \t]*+(?=\n)")
 
 _trees: TwoGenerations[tuple[Kind, str], ast.AST | tuple[str, int, int, int, int]] = TwoGenerations(
@@ -155,20 +157,29 @@ def _parse(code: str, kind: Kind) -> ast.AST:
     if kind == "expr":
         expression = compile(code, "<kedi>", "eval", _ONLY_AST, True)
         assert isinstance(expression, ast.Expression)
-        if _NEEDS_COMPILER.search(code):
+        if _needs_compiler(code):
             compile(expression, "<kedi>", "eval", 0, True)
         return expression
     tree = compile(code, "<kedi>", "exec", _ONLY_AST, True)
     assert isinstance(tree, ast.Module)
     if kind == "suite":
-        if _NEEDS_COMPILER.search(code):
+        if _needs_compiler(code):
             _check_suite(tree, code)
         return tree
     if len(tree.body) != 1:
         raise _not_one_statement(tree, code)
-    if _NEEDS_COMPILER.search(code):
+    if _needs_compiler(code):
         compile(tree, "<kedi>", "exec", 0, True)
     return tree
+
+
+def _needs_compiler(code: str) -> bool:
+    if _NEEDS_COMPILER.search(code):
+        return True
+    if code.count("=") < 2 or "(" not in code:
+        return False
+    keywords = _KEYWORD.findall(code)
+    return len(set(keywords)) != len(keywords)
 
 
 def _not_one_statement(tree: ast.Module, code: str) -> SyntaxError:
@@ -186,13 +197,9 @@ def _check_suite(tree: ast.Module, code: str) -> None:
     if "return" not in code or not _returns(tree.body):
         compile(tree, "<kedi>", "exec", 0, True)
         return
-    arguments = ast.arguments(
-        posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[], vararg=None, kwarg=None
-    )
     wrapper = ast.parse("def _suite(): pass", "<kedi>")
     function = wrapper.body[0]
     assert isinstance(function, ast.FunctionDef)
-    function.args = arguments
     function.body = tree.body
     compiled = compile(wrapper, "<kedi>", "exec", 0, True)
     for constant in compiled.co_consts:

@@ -68,8 +68,8 @@ def comment_block_end(text: str, at: int) -> int:
 def logical_line(text: str, start: int, first: int, width: int, is_code: bool) -> Line:
     """The logical line that starts at ``start``, its first character at ``first``.
 
-    ``width`` is its indentation. ``is_code`` is false for lines of directive
-    blocks, which are physical lines but for inline Python.
+    ``width`` is its indentation. ``is_code`` is false for the lines of directive
+    blocks that hold settings or names, which are physical lines but for inline Python.
     """
     end = text.find("\n", first)
     if end < 0:

@@ -10,3 +10,5 @@ procedure, a block inside one, a profile, a suite."""
 
 CODE_PLACES: frozenset[Place] = frozenset({"top", "fragment", "block", "procedure", "inner"})
 """Places of statements; in the others only directives can stand."""
+
+ALL_PLACES: frozenset[Place] = CODE_PLACES.union({"profile", "test", "eval"})

@@ -77,6 +77,9 @@ PYTHON = [
     ("`x = 1` and more", "invalid", "bare-prose 1:9-17"),
     ("`return 1`", "invalid", "python-syntax 1:2-10"),
     ("`break`", "invalid", "python-syntax 1:2-7"),
+    ("= `f(a=1, a=2)`", "invalid", "python-syntax 1:11-14"),
+    ("= `*a`", "invalid", "python-syntax 1:4-5"),
+    ("= `[*a, 2 * 3]` `x * *y`", "invalid", "python-syntax 1:22-23"),
     ("@f(a: int = `1 +`):\n  = 1", "invalid", "python-syntax 1:14-15"),
     ("[x: list[int, ] = 1", "invalid", "unclosed-field 1:1-17"),
     ("[x: li st] = 1", "invalid", "python-syntax 1:8-10"),
@@ -210,6 +213,7 @@ DIRECTIVES = [
     ("@f():\n  > optimize: x:\n    [a] [a]", "invalid", "duplicate-field 3:9-12"),
     ("@f():\n  @test: g:\n    > case: a:\n      = 1", "invalid", "misplaced-suite 2:3-9"),
     ("@test: g:\n  [x] = 1", "invalid", "unexpected-statement 2:3-10"),
+    ("@test: g:\n  ```\n  x = 1\n  ```", "invalid", "unexpected-statement 2:3-4:6"),
     ("@test g:\n  > case: a:\n    = 1", "invalid", "missing-colon 1:1-6"),
     (
         "@test: g:\n  > case: a:\n    = 1\n  > case: a:\n    = 1",
@@ -219,8 +223,10 @@ DIRECTIVES = [
     ("@eval: f:\n  > data: a:\n    = `1`", "invalid", "missing-metric 1:1-10"),
     ("@eval: f:\n  > metric: m(a):\n    = `1`", "invalid", "missing-data 1:1-10"),
     (
-        "@eval: f:\n  > data: a:\n    = `1`\n"
-        "  > metric: m(a):\n    = `1`\n  > metric: n(a):\n    = `1`",
+        (
+            "@eval: f:\n  > data: a:\n    = `1`\n"
+            "  > metric: m(a):\n    = `1`\n  > metric: n(a):\n    = `1`"
+        ),
         "invalid",
         "duplicate-metric 6:3-18",
     ),

@@ -125,7 +125,7 @@ def test_python_of_a_fence_keeps_its_places() -> None:
 
 
 def test_inline_python_over_several_lines() -> None:
-    text = "> show: `len(\n  [1,\n   2]) `\n@f():\n    [x] = a `g(\n      1)` b `h(\n    2)`\n    = 1\n"
+    text = "> show: `len(\n  [1,\n   2]) `\n@f():\n    [x] = a `g(\n      1)` b `h(\n    2)`\n"
     first, second = statements(text)
     assert first.node.value.parts[0].code == "len(\n  [1,\n   2])"  # type: ignore[attr-defined]
     parts = second.body[0].node.value.parts  # type: ignore[attr-defined]
@@ -182,8 +182,8 @@ COMPLETE = [
 ]  # fmt: skip
 INCOMPLETE = [
     "@f():", "@f():\n", "@f():\n\n  # c\n", "@f(a,", "@f(\n  a: int,\n", "~T(", "~T(\n  a\n",
-    "```", "```\nx = 1", "= ```", "[x] = ```\nreturn 1\n", "###", "###\nx\n", "= `f(", "= `f(\n  1,\n",
-    "= `a +", "[x] = a `b", "> if: `x`:", "> if: <x> is big", "> loop [i]: `x`:",
+    "```", "```\nx = 1", "= ```", "[x] = ```\nreturn 1\n", "###", "###\nx\n", "= `f(",
+    "= `f(\n  1,\n", "= `a +", "[x] = a `b", "> if: `x`:", "> if: <x> is big", "> loop [i]: `x`:",
     "= a \\", "= a \\\n", "> export:", "> settings:", "> system:", "@f():\n  ```\n  x = 1\n",
     "@f():\n  > if: `x`:", "@f():\n  ###\n  docs", "= 1\n@f():", "> profile: p:",
 ]  # fmt: skip

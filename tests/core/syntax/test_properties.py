@@ -89,13 +89,17 @@ leaves = st.one_of(
     codes.map(lambda code: f"`{code}`"),
     codes.map(lambda code: f"<`{code}`>"),
 )
+
+
+def call(name: str, given: list[str]) -> str:
+    """A call; commas in literal arguments are escaped."""
+    shown = [text if "<" in text else text.replace(",", r"\,") for text in given]
+    return f"<{name}({', '.join(shown)})>"
+
+
 parts = st.recursive(
     leaves,
-    lambda inner: st.tuples(names, st.lists(st.one_of(arguments, inner), max_size=3)).map(
-        lambda pair: (
-            f"<{pair[0]}({', '.join(p.replace(',', chr(92) + ',') if '<' not in p else p for p in pair[1])})>"
-        )
-    ),
+    lambda inner: st.builds(call, names, st.lists(st.one_of(arguments, inner), max_size=3)),
     max_leaves=6,
 )
 plain = st.lists(parts, max_size=4).map("".join)

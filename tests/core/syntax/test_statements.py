@@ -63,8 +63,10 @@ KINDS = [
     ("> use:\n  f\n  `g`", "Directive"),
     ("@test: f:\n  > case: a:\n    = 1", "TestSuite"),
     (
-        "@eval: f:\n  > data: d:\n    = `1`\n  > test_data: d:\n    = `1`\n"
-        "  > metric: m(d):\n    = `1`",
+        (
+            "@eval: f:\n  > data: d:\n    = `1`\n  > test_data: d:\n    = `1`\n"
+            "  > metric: m(d):\n    = `1`"
+        ),
         "EvalSuite",
     ),
 ]
