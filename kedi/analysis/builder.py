@@ -36,11 +36,13 @@ from kedi.syntax.ast import (
     Name,
     Node,
     Part,
+    Procedure,
     Profile,
     Python,
     Read,
     Return,
     Stmt,
+    TypeDef,
     TypeExpr,
     Value,
 )
@@ -88,6 +90,8 @@ class Builder:
         uses = frozenset(item.name for item in free if item.use != "write")
         for scope in self.scopes[1:]:
             asks.update(scope.names)
+        if stmt is not None and isinstance(stmt.node, Procedure | TypeDef):
+            asks.update(self.top.names)
         return ChunkFacts(
             stmt,
             self.top,

@@ -16,7 +16,7 @@ from kedi.analysis.names import (
     NoNames,
 )
 from kedi.analysis.report import Place, Reporter
-from kedi.analysis.scopes import LocalKind, Scope, declare, value_kind
+from kedi.analysis.scopes import Scope, declare, value_kind
 from kedi.diagnostics import Diagnostic
 from kedi.syntax.ast import (
     Assign,
@@ -107,17 +107,14 @@ class Checker(CheckerBase):
         reported = False
         if_returned = False
         directives: list[Place] | None = None
-        group_end = 0
         base_of = bases if bases is not None else repeat(self.base)
-        for index, (stmt, base) in enumerate(zip(stmts, base_of, strict=False)):
+        for stmt, base in zip(stmts, base_of, strict=False):
             self.base = base
             node = stmt.node
             kind = type(node)
             if returned is not None and not reported and not isinstance(node, NEVER_DEAD):
                 reported = True
                 unreachable(self.report, Place(stmt, node, base), returned)
-            if kind is TypeDef and index >= group_end:
-                group_end = self.type_group(stmts, index)
             handler = _HANDLERS.get(kind)
             returns = handler(self, stmt, node) if handler is not None else False
             if kind is Return:
@@ -147,14 +144,6 @@ class Checker(CheckerBase):
             assert self.scope.parent is not None
             self.scope = self.scope.parent
 
-    def type_group(self, stmts: Sequence[Stmt], start: int) -> int:
-        """Neighbouring types may refer to each other: bind the names of the whole group."""
-        end = start
-        while end < len(stmts) and isinstance(node := stmts[end].node, TypeDef):
-            self.scope.bound[node.name.text] = "type"
-            end += 1
-        return end
-
     # ── Statements ────────────────────────────────────────────────────────────
 
     def on_init(self, stmt: Stmt, node: Init) -> None:
@@ -163,17 +152,15 @@ class Checker(CheckerBase):
             self.type(stmt, target.type)
         value = node.value
         self.value(stmt, value)
-        self.scope.params.discard(target.name.text)
         self.scope.bound[target.name.text] = value_kind(target.type, value.kind == "text")
 
     def on_assign(self, stmt: Stmt, node: Assign) -> None:
         self.value(stmt, node.value)
         name = node.target.text
         scope: Scope | None = self.scope
-        late = False
         while scope is not None:
             if name in scope.bound:
-                if name in scope.params and not (late and self.rebinds(scope, name)):
+                if name in scope.params:
                     self.report.add(
                         "read-only-parameter",
                         f"the parameter `{name}` cannot be assigned",
@@ -182,15 +169,7 @@ class Checker(CheckerBase):
                         f"such as `[new_{name}] = …`",
                     )
                 return
-            late = late or scope.late
             scope = scope.parent
-
-    def rebinds(self, scope: Scope, name: str) -> bool:
-        """Whether a statement of ``scope`` makes a new binding over a parameter."""
-        into: dict[str, LocalKind] = {}
-        for stmt in scope.stmts:
-            declare(scope, stmt, self.exports, into)
-        return name in into
 
     def on_template(self, stmt: Stmt, node: Template) -> None:
         self.parts(stmt, node.parts)
@@ -234,6 +213,7 @@ class Checker(CheckerBase):
             self.type(stmt, item.type)
 
     def on_type(self, stmt: Stmt, node: TypeDef) -> None:
+        # Bound first: a type may refer to itself, but not to a later one.
         self.scope.bound[node.name.text] = "type"
         self.parameters(stmt, node.fields)
 

@@ -11,7 +11,6 @@ from kedi.analysis.scopes import LocalKind, Scope
 from kedi.analysis.symbols import Declaration
 from kedi.analysis.types import BUILTIN_TYPES
 from kedi.diagnostics import Diagnostic
-from kedi.syntax.ast import TypeDef
 
 if TYPE_CHECKING:
     from kedi.analysis.view import Analysis
@@ -41,11 +40,6 @@ class _ChunkChecker(Checker):
     def outside(self, name: str, late: bool) -> LocalKind | None:
         analysis, index = self.analysis, self.index
         found = analysis.lookup_top(name, index, late)
-        if found is None and not late:
-            stmt = analysis.facts[index].stmt
-            neighbour = stmt is not None and isinstance(stmt.node, TypeDef)
-            if neighbour and analysis.neighbour(index, name):
-                return "type"
         if found is not None and found[1] != index:
             return local_kind(found[0])
         kind = analysis.names.kind_of(name)

@@ -94,6 +94,8 @@ def chunk_lints(analysis: Analysis, index: int) -> tuple[Diagnostic, ...]:
                 _unused_local(lint, scope, item)
                 _shadowed(lint, scope, item)
     _unused_top(lint)
+    for scope in facts.scopes:
+        _redefined(lint, scope)
     chunk = analysis.program.chunks[index]
     for place, message in find_secrets(chunk.text):
         lint.add(
@@ -165,6 +167,38 @@ def _unused_local(lint: Lint, scope: LocalScope, item: Declaration) -> None:
         "hint",
         ("unnecessary",),
     )
+
+
+def _redefined(lint: Lint, scope: LocalScope) -> None:
+    """A procedure or type that replaces an earlier one of the same scope of a file."""
+    if lint.analysis.program.mode != "file":
+        return
+    for name, items in scope.names.items():
+        item = items[-1]
+        if item.kind not in ("procedure", "type"):
+            continue
+        if len(items) > 1:
+            earlier, index = items[-2], lint.index
+        elif scope.kind == "top":
+            found = lint.analysis.lookup_top(name, lint.index, False)
+            if found is None:
+                continue
+            earlier, index = found
+        else:
+            continue
+        if earlier.kind != item.kind:
+            continue
+        base = lint.analysis.program.lines
+        if index != lint.index:
+            lint.analysis.linked.add(lint.index)
+        place = earlier.place.span(lint.name, base[index] - base[lint.index])
+        lint.add(
+            "redefined",
+            f"this replaces the {item.kind} `{name}` that is defined before",
+            item.place,
+            "rename one of the two, if both are meant",
+            related=(Related(place, "the one that is replaced"),),
+        )
 
 
 def _unused_top(lint: Lint) -> None:

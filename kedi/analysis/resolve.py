@@ -8,7 +8,7 @@ changed are looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kedi.analysis.facts import chunk_facts
@@ -21,7 +21,7 @@ from kedi.analysis.names import (
     NoNames,
 )
 from kedi.analysis.symbols import ChunkFacts, Declaration
-from kedi.analysis.view import Analysis, ImportFacts, Options, is_type
+from kedi.analysis.view import Analysis, ImportFacts, Options
 from kedi.diagnostics import Diagnostic
 from kedi.syntax.ast import (
     Chunk,
@@ -233,7 +233,7 @@ class _Update:
         changed = self.changed_names()
         self.index(shift)
         flipped = self.counted()
-        again = set(range(head, new_end)) | set(self.type_neighbours())
+        again = set(range(head, new_end))
         new.linked = self.kept(old.linked)
         new.guessed = self.kept(old.guessed)
         if self.touched or self.moved():
@@ -337,13 +337,6 @@ class _Update:
             new.everything = any(_publishes_all(facts) for facts in new.facts)
         same = new.opened == old.opened and new.everything == old.everything
         return flipped if same else None
-
-    def type_neighbours(self) -> Iterator[int]:
-        """Type definitions right before the edit: they may refer to the ones behind them."""
-        at = self.head - 1
-        while at >= 0 and is_type(self.new.facts[at]):
-            yield at
-            at -= 1
 
 
 def _common(most: int, other: int, equal: Callable[[int], bool]) -> int:

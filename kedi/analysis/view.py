@@ -18,7 +18,6 @@ from kedi.diagnostics import Diagnostic
 from kedi.source import LineIndex, Span
 from kedi.syntax.ast import (
     Program,
-    TypeDef,
 )
 
 _MAX_GUESSES = 300
@@ -150,22 +149,11 @@ class Analysis:
             return reference.target, index
         found = self.lookup_top(reference.name, index, reference.late)
         if found is None and (reference.use == "type" or reference.may_be_local):
-            # A type may name itself and its neighbours; a prelude its own names.
+            # A type may name itself, and a prelude its own names.
             own = self.declared(index, reference.name)
             if own:
                 return own[-1], index
-            if reference.use == "type" and self.neighbour(index, reference.name):
-                return self.lookup_top(reference.name, index, True)
         return found
-
-    def neighbour(self, index: int, name: str) -> bool:
-        """Whether a type definition right behind chunk ``index`` (itself one) declares ``name``."""
-        facts = self.facts
-        while index < len(facts) and is_type(facts[index]):
-            if name in facts[index].declared:
-                return True
-            index += 1
-        return False
 
     def used(self, name: str) -> bool:
         """Whether any chunk reads ``name`` from the top level, or the program exports it."""
@@ -263,11 +251,6 @@ class Analysis:
 
         path = self.program.source.path
         return module_exports(self.program, Path(path) if path else None, self.names)
-
-
-def is_type(facts: ChunkFacts) -> bool:
-    """Whether a chunk defines a type."""
-    return facts.stmt is not None and isinstance(facts.stmt.node, TypeDef)
 
 
 def shifted(item: Diagnostic, base: int, source_name: str) -> Diagnostic:

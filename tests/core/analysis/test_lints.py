@@ -138,6 +138,22 @@ def test_shadowed(lints, analysis, source, expected):
             assert line[item.related[0].span.column - 1] == "x"
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("@f():\n  = x\n@f():\n  = y\n= <f()>", ["redefined 3:2-3"]),
+        ("~T(a)\n~T(b)", ["redefined 2:2-3"]),
+        ("~T(a)\n@T():\n  = x", []),
+        ("@f():\n  @g():\n    = x\n  @g():\n    = y\n  = <g()>\n= <f()>", ["redefined 4:4-5"]),
+        ("[x] = 1\n[x] = 2\n= <x>", []),
+        ("@f():\n  @g():\n    = x\n  = <g()>\n@g():\n  = <f()>\n= <g()>", []),
+    ],
+)
+def test_redefined(lints, source, expected):
+    assert lints(source) == expected
+    assert lints(source, mode="fragment") == []
+
+
 SIGNATURE = "@f(a: int, b: str = `'x'`) -> int:\n  = `len(b) + a`\n"
 
 
