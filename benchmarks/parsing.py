@@ -6,15 +6,13 @@ same keystroke. Medians of 15 rounds of process CPU time. Garbage collection is
 on for both sides unless the row says otherwise. Lines are distinct, and the
 memories of lines and of Python pieces are emptied before every full parse.
 
-Run: ``python benchmarks/parsing.py [--json]``.
+Run: ``python benchmarks/parsing.py``.
 """
 
 from __future__ import annotations
 
-import argparse
 import ast
 import gc
-import json
 import statistics
 import sys
 import time
@@ -24,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from benchmarks.harness import Row, print_rows
 from kedi.syntax import embedded, statements
 from kedi.syntax.parser import parse
 
@@ -118,7 +117,7 @@ def forget() -> None:
 
 
 def in_turns(*tasks: Callable[[], float]) -> list[float]:
-    """Median seconds of each task; the tasks take turns."""
+    """Median seconds of each task, which measures itself; the tasks take turns."""
     times: list[list[float]] = [[] for _ in tasks]
     for _ in range(ROUNDS):
         for index, task in enumerate(tasks):
@@ -142,65 +141,50 @@ def timed(call: Callable[[], Any], before: Callable[[], Any] | None = None) -> C
     return task
 
 
-def full_rows(lines: int, rows: list[dict[str, Any]]) -> float:
+def full_rows(lines: int) -> list[Row]:
+    """A full parse with the collector on, then off."""
     kedi, python = kedi_source(lines), python_source(lines)
     assert parse(kedi).status == "complete"
-    ours_with = theirs_with = 0.0
-    for collecting in (True, False):
-        (gc.enable if collecting else gc.disable)()
-        ours, theirs = in_turns(
-            timed(lambda: parse(kedi), forget), timed(lambda: ast.parse(python))
-        )
+    rows: list[Row] = []
+    for state in ("on", "off"):
+        if state == "off":
+            gc.disable()
+        ours, peer = in_turns(timed(lambda: parse(kedi), forget), timed(lambda: ast.parse(python)))
         gc.enable()
-        if collecting:
-            ours_with, theirs_with = ours, theirs
         rows.append(
-            {
-                "what": f"full parse, {lines:,} lines, gc {'on' if collecting else 'off'}",
-                "ours_ms": ours * 1e3,
-                "peer": "ast.parse",
-                "peer_ms": theirs * 1e3,
-                "ratio": ours / theirs,
-                "goal": 3.0,
-            }
+            Row(f"full parse, {lines:,} lines", ours, peer, "ast.parse", 3.0, note=f"gc {state}")
         )
-    del theirs_with
-    return ours_with
+    return rows
 
 
-def keystroke_rows(lines: int, full: float, goal: float, rows: list[dict[str, Any]]) -> None:
+def keystroke_rows(lines: int, full: float, goal: float) -> list[Row]:
+    """One character typed in the middle, each time another one."""
     import tree_sitter_python
     from tree_sitter import Language, Parser
 
     kedi, python = kedi_source(lines), python_source(lines)
     at = kedi.index(" has `limit", len(kedi) // 2)
-    edited = kedi[:at] + "x" + kedi[at:]
     base = parse(kedi).program
-    variants = iter(range(10**6))
+    numbers = iter(range(10**6))
+    text = kedi
 
-    def fresh() -> str:
-        return f"{kedi[:at]}{next(variants)}{kedi[at:]}"
-
-    text = edited
-
-    def prepare() -> None:
+    def type_one() -> None:
         nonlocal text
-        text = fresh()
+        text = f"{kedi[:at]}{next(numbers)}{kedi[at:]}"
 
-    ours_task = timed(lambda: parse(text, previous=base), prepare)
     parser = Parser(Language(tree_sitter_python.language()))
-    old_bytes = python.encode()
-    spot = old_bytes.index(b" has {limit", len(old_bytes) // 2)
-    new_bytes = old_bytes[:spot] + b"x" + old_bytes[spot:]
-    row = old_bytes.count(b"\n", 0, spot)
-    column = spot - old_bytes.rfind(b"\n", 0, spot) - 1
+    old = python.encode()
+    spot = old.index(b" has {limit", len(old) // 2)
+    new = old[:spot] + b"x" + old[spot:]
+    row = old.count(b"\n", 0, spot)
+    column = spot - old.rfind(b"\n", 0, spot) - 1
     tree: Any = None
 
-    def prepare_peer() -> None:
+    def fresh_tree() -> None:
         nonlocal tree
-        tree = parser.parse(old_bytes)
+        tree = parser.parse(old)
 
-    def peer() -> Any:
+    def peer_edit() -> Any:
         tree.edit(
             start_byte=spot,
             old_end_byte=spot,
@@ -209,75 +193,46 @@ def keystroke_rows(lines: int, full: float, goal: float, rows: list[dict[str, An
             old_end_point=(row, column),
             new_end_point=(row, column + 1),
         )
-        return parser.parse(new_bytes, tree)
+        return parser.parse(new, tree)
 
-    ours, theirs = in_turns(ours_task, timed(peer, prepare_peer))
-    rows.append(
-        {
-            "what": f"one keystroke, {lines:,} lines, gc on",
-            "ours_ms": ours * 1e3,
-            "peer": "tree-sitter-python, incremental",
-            "peer_ms": theirs * 1e3,
-            "ratio": ours / theirs,
-            "goal": goal,
-        }
+    ours, peer = in_turns(
+        timed(lambda: parse(text, previous=base), type_one), timed(peer_edit, fresh_tree)
     )
-    rows.append(
-        {
-            "what": f"one keystroke against own full parse, {lines:,} lines",
-            "ours_ms": ours * 1e3,
-            "peer": "own full parse",
-            "peer_ms": full * 1e3,
-            "ratio": ours / full,
-            "goal": 1 / 15,
-        }
-    )
+    what = f"one keystroke, {lines:,} lines"
+    return [
+        Row(what, ours, peer, "tree-sitter-python, incremental", goal),
+        Row(what, ours, full, "own full parse", 1 / 15),
+    ]
 
 
-def fragment_rows(rows: list[dict[str, Any]]) -> None:
+def fragment_row() -> Row:
+    """A fragment of one statement whose text is new each time."""
     numbers = iter(range(10**7))
+    count = 2000
 
-    def many(count: int = 2000) -> Any:
+    def ours() -> None:
         for _ in range(count):
             parse(f"= `i + {next(numbers)}`", "<interactive:1>", mode="fragment")
 
-    def peers(count: int = 2000) -> Any:
+    def peer() -> None:
         for _ in range(count):
             ast.parse(f"i + {next(numbers)}")
 
-    ours, theirs = in_turns(timed(many), timed(peers))
-    rows.append(
-        {
-            "what": "new fragment = `i + N`, each (in µs)",
-            "ours_ms": ours / 2000 * 1e6,
-            "peer": "ast.parse of its Python",
-            "peer_ms": theirs / 2000 * 1e6,
-            "ratio": ours / theirs,
-            "goal": None,
-        }
-    )
+    mine, theirs = in_turns(timed(ours), timed(peer))
+    return Row("new fragment = `i + N`", mine / count, theirs / count, "ast.parse of i + N", None)
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--json", action="store_true", help="print the rows as JSON")
-    arguments = options.parse_args()
-    rows: list[dict[str, Any]] = []
-    small = full_rows(1_000, rows)
-    large = full_rows(10_000, rows)
-    keystroke_rows(1_000, small, 2.0, rows)
-    keystroke_rows(10_000, large, 1.0, rows)
-    fragment_rows(rows)
-    if arguments.json:
-        print(json.dumps(rows, indent=2))
-        return
-    for row in rows:
-        goal = "" if row["goal"] is None else f"  goal <= {row['goal']:.3g}"
-        print(
-            f"{row['what']:58} {row['ours_ms']:9.3f}   {row['peer']:32} {row['peer_ms']:9.3f}"
-            f"   ratio {row['ratio']:6.3f}{goal}"
-        )
+def rows() -> list[Row]:
+    """All rows of this benchmark."""
+    small, large = full_rows(1_000), full_rows(10_000)
+    return [
+        *small,
+        *large,
+        *keystroke_rows(1_000, small[0].ours, 2.0),
+        *keystroke_rows(10_000, large[0].ours, 1.0),
+        fragment_row(),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    print_rows(rows())
