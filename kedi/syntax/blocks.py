@@ -188,9 +188,11 @@ class _Builder:
 def parse_chunk(text: str, start: int, previous: ast.Statement | None, mode: str) -> Chunk:
     """The chunk that starts at ``start``; ``previous`` is the statement before it."""
     builder = _Builder(text, start)
-    at, broken = _skip_comments(text, start)
-    if at >= len(text) or broken:
-        return _trailing(builder, at, broken)
+    at = start
+    if text[start] in " \t\n#":
+        at, broken = _skip_comments(text, start)
+        if at >= len(text) or broken:
+            return _trailing(builder, at, broken)
     root, end = _top_level(builder, at, previous, "top" if mode == "file" else "fragment")
     end = _block_lines(builder, end)
     while builder.frames:
@@ -249,7 +251,7 @@ def _unclosed_comment(line: str) -> Fault:
 def _top_level(
     builder: _Builder, at: int, previous: ast.Statement | None, context: str
 ) -> tuple[Stmt, int]:
-    width, first = indent_of(builder.text, at)
+    width, first = indent_of(builder.text, at) if builder.text[at] in " \t" else (0, at)
     stmt, block, end = _statement(builder, at, width, first, context, None)
     node = stmt.node
     if width:

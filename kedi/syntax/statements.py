@@ -26,7 +26,7 @@ Parsed = tuple[ast.Statement, "str | None"]
 LIMIT = 100
 """Deepest nesting of calls in one line."""
 
-_lines: TwoGenerations[tuple[str, str], Parsed | Fault] = TwoGenerations(16384)
+_lines: TwoGenerations[tuple[str, str], Parsed | Fault] = TwoGenerations(4096)
 _suite = re.compile(r"@[ \t]*(test|eval)[ \t]*:")
 _suite_word = re.compile(r"@[ \t]*(test|eval)[ \t]+[A-Za-z_]")
 _directive = re.compile(r">[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(:?)")
@@ -79,11 +79,7 @@ def forget_lines() -> None:
 
 
 def _parse(context: str, text: str) -> Parsed:
-    start = 0
-    for char in text:
-        if char != " " and char != "\t":
-            break
-        start += 1
+    start = len(text) - len(text.lstrip(" \t")) if text[:1] in (" ", "\t") else 0
     if text.count("(") > LIMIT:
         _check_depth(text)
     if context in CODE_PLACES:
