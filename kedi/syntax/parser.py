@@ -8,7 +8,6 @@ else. So after an edit only chunks around it are parsed again.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import replace
 from typing import Literal
 
 from kedi.diagnostics import Diagnostic
@@ -228,7 +227,7 @@ def _absolute(item: Diagnostic, name: str, line: int) -> Diagnostic:
     hint = item.hint
     if hint is not None and item.code in _OPENED:
         hint = hint.replace("{line}", str(span.line))
-    return replace(item, span=span, hint=hint)
+    return Diagnostic(item.code, item.message, span, item.severity, hint, item.source_line)
 
 
 def _moved(span: Span, name: str, line: int) -> Span:
