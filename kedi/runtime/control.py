@@ -175,9 +175,11 @@ def _again(interpreter: Interpreter, frame: RunFrame, site: Site) -> None:
 
 
 def _iterate(value: Any) -> Iterator[Any]:
-    if not isinstance(value, Iterable):
+    # Not ``isinstance(value, Iterable)``: a class with ``__getitem__`` alone can be iterated too.
+    cls = cast("type[Any]", type(value))
+    if not (hasattr(cls, "__iter__") or hasattr(cls, "__getitem__")):
         raise KediTypeExecutionError(
-            f"`> loop [name]` needs something to iterate over, got {type(value).__name__}",
+            f"`> loop [name]` needs something to iterate over, got {cls.__name__}",
             hint="give a list, a range, a generator or another iterable",
         )
     return iter(cast("Iterable[Any]", value))

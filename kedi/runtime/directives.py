@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kedi.agents.config import AgentConfig, make_config
 from kedi.agents.errors import ConfigurationError
@@ -20,7 +22,9 @@ from kedi.syntax.ast import Stmt
 if TYPE_CHECKING:
     from kedi.runtime.interpreter import Interpreter
 
-Change = Callable[[AgentConfig, RunFrame, Scope], AgentConfig]
+#: What a directive says, evaluated: its name and value, or a profile that it applies.
+Saying: TypeAlias = "tuple[str, Any] | ProfileValue"
+Evaluate: TypeAlias = Callable[[RunFrame, Scope], Saying]
 
 
 def _no_features() -> dict[str, Any]:
@@ -33,20 +37,43 @@ class LexicalConfig(AgentConfig):
 
     ``requires`` are demanded capabilities; ``features`` holds directives whose
     machinery this version does not have, by name: calling a model under one is an error.
+
+    What a scope says itself wins over the profiles it applies, in whatever order they
+    stand. So ``below`` is the configuration without the sayings of its ``owner``, and
+    ``direct`` are those, in order.
     """
 
     requires: tuple[str, ...] = ()
     features: Mapping[str, Any] = field(default_factory=_no_features)
+    owner: Scope | None = field(default=None, compare=False, repr=False)
+    below: AgentConfig | None = field(default=None, compare=False, repr=False)
+    direct: tuple[tuple[str, Any], ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProfileValue:
-    """A ``> profile:`` at its place; ``apply`` evaluates its members where it is used."""
+    """A ``> profile:`` at its place; its ``members`` are evaluated when it is used.
+
+    ``scope`` is where it was defined: names in it mean what they mean there, so that an
+    imported profile finds the tools of its module. ``None`` is where it is used.
+    """
 
     name: str
-    apply: Change
+    members: tuple[Evaluate, ...]
     site: Site
     docstring: str | None = None
+    scope: Scope | None = None
+
+    def apply(self, config: AgentConfig, frame: RunFrame, scope: Scope) -> AgentConfig:
+        """``config`` with the members, used in ``scope``."""
+        home = self.scope or scope
+        for evaluate in self.members:
+            said = evaluate(frame, home)
+            if isinstance(said, ProfileValue):
+                config = said.apply(config, frame, home)
+            else:
+                config = _merge(lexical(config), *said)
+        return config
 
     def __repr__(self) -> str:
         return f"<profile {self.name}>"
@@ -84,20 +111,35 @@ def compile_directive(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
     site = compiler.site(stmt, line, "directive", f"> {name}")
     if name == "tool":
         return None  # Describes its procedure; read where the procedure becomes a tool.
-    change = change_of(compiler, stmt, line)
+    evaluate = read_directive(compiler, stmt, line)
     interpreter = compiler.interpreter
 
     def apply(frame: RunFrame, scope: Scope) -> None:
-        scope.agent = change(interpreter.agent_state(scope), frame, scope)
+        scope.agent = say(interpreter.agent_state(scope), evaluate(frame, scope), frame, scope)
 
     return site, apply
+
+
+def say(config: AgentConfig, said: Saying, frame: RunFrame, scope: Scope) -> LexicalConfig:
+    """The configuration of ``scope`` after a directive or an applied profile in it."""
+    below, direct = config, ()
+    if isinstance(config, LexicalConfig) and config.owner is scope and config.below is not None:
+        below, direct = config.below, config.direct
+    if isinstance(said, ProfileValue):
+        below = said.apply(below, frame, scope)
+    else:
+        direct = (*direct, said)
+    result = lexical(below)
+    for name, value in direct:
+        result = lexical(_merge(result, name, value))
+    return replace(result, owner=scope, below=below, direct=direct)
 
 
 def _profile(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     profile = read_profile(compiler, stmt, line)
 
     def define(frame: RunFrame, scope: Scope) -> None:
-        bind(frame, scope, profile.name, profile, None)
+        bind(frame, scope, profile.name, replace(profile, scope=scope), None)
 
     return profile.site, define
 
@@ -109,61 +151,55 @@ def read_profile(compiler: Compiler, stmt: Stmt, line: int) -> ProfileValue:
     name = node.name.text
     site = compiler.site(stmt, line, "directive", f"> profile: {name}")
     first = stmt.body[0].node if stmt.body else None
-    docstring = first.text if isinstance(first, syntax.Docstring) else None
-    changes = [
-        change_of(compiler, child, line)
+    docstring = cleandoc(first.text) if isinstance(first, syntax.Docstring) else None
+    members = tuple(
+        read_directive(compiler, child, line)
         for child in stmt.body
         if isinstance(child.node, syntax.Directive)
-    ]
-
-    def apply(config: AgentConfig, frame: RunFrame, scope: Scope) -> AgentConfig:
-        for change in changes:
-            config = change(config, frame, scope)
-        return config
-
-    return ProfileValue(name, apply, site, docstring)
+    )
+    return ProfileValue(name, members, site, docstring)
 
 
-def change_of(compiler: Compiler, stmt: Stmt, line: int) -> Change:
-    """What a directive does to the configuration."""
+#: Directives whose plain value is text, also where it looks like a number or a truth value.
+_TEXTUAL = frozenset({"adapter", "agent", "model", "effort", "system"})
+
+
+def read_directive(compiler: Compiler, stmt: Stmt, line: int) -> Evaluate:
+    """Compile a directive; what it gives evaluates it."""
     node = stmt.node
     assert isinstance(node, syntax.Directive)
     name = node.name.text
     site = compiler.site(stmt, line, "directive", f"> {name}")
     interpreter = compiler.interpreter
     if name == "use":
-        return _use(compiler, stmt)
+        return _use(stmt)
     if name == "requires":
         listed = _names(stmt) or (
             _plain(node.value).replace(",", " ").split() if node.value else []
         )
-        return lambda config, frame, scope: replace(
-            lexical(config), requires=(*lexical(config).requires, *listed)
-        )
-    if name == "system" and node.value is None:
+        return lambda frame, scope: (name, tuple(listed))
+    if node.value is None and name == "system":
         parts = [part for child in stmt.body for part in _prose(child)]
-        text = text_runner(interpreter, site, parts)
-        return lambda config, frame, scope: make_config(config, system=text(frame, scope))
-    read = (
-        _setting(interpreter, site, node.value)
-        if node.value is not None
-        else _settings(compiler, stmt, line)
-    )
-
-    def change(config: AgentConfig, frame: RunFrame, scope: Scope) -> AgentConfig:
-        value = read(frame, scope)
-        try:
-            return _merge(lexical(config), name, value)
-        except ConfigurationError as error:
-            raise KediValueExecutionError(f"`> {name}:` {error.message}") from error
-
-    return change
+        read: Run = text_runner(interpreter, site, parts)
+    elif node.value is None:
+        read = _settings(compiler, stmt, line)
+    else:
+        read = _setting(interpreter, site, node.value, plain_text=name in _TEXTUAL)
+    return lambda frame, scope: (name, read(frame, scope))
 
 
 _FLAGS = {"enabled": True, "disabled": False}
 
 
 def _merge(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
+    """``config`` with what one directive says."""
+    try:
+        return _merged(config, name, value)
+    except ConfigurationError as error:
+        raise KediValueExecutionError(f"`> {name}:` {error.message}") from error
+
+
+def _merged(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
     match name:
         case "adapter" | "model" | "effort" | "system" | "approval" | "settings":
             return make_config(config, **{name: value})
@@ -171,6 +207,12 @@ def _merge(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
             if isinstance(value, Mapping):
                 return replace(config, features={**config.features, "agent": value})
             return make_config(config, agent=value)
+        case "use":
+            if value == "skills":
+                return make_config(config, skills=True)
+            return make_config(config, tools=value)
+        case "requires":
+            return replace(config, requires=(*config.requires, *value))
         case "mcp":
             return make_config(config, mcp_servers=[value])
         case "skills" | "artifacts":
@@ -187,21 +229,21 @@ def _merge(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
             return replace(config, features={**config.features, name: flag})
 
 
-def _use(compiler: Compiler, stmt: Stmt) -> Change:
+def _use(stmt: Stmt) -> Evaluate:
     node = stmt.node
     assert isinstance(node, syntax.Directive)
     single = _plain(node.value) if node.value is not None else None
     listed = _names(stmt) if single is None else []
 
-    def use(config: AgentConfig, frame: RunFrame, scope: Scope) -> AgentConfig:
+    def use(frame: RunFrame, scope: Scope) -> Saying:
         if single is None:
-            return make_config(config, tools=[_tool(scope, name) for name in listed])
-        if single == "skills" and scope.lookup(single) is MISSING:
-            return make_config(config, skills=True)
+            return "use", [_tool(scope, name) for name in listed]
         value = scope.lookup(single)
         if isinstance(value, ProfileValue):
-            return value.apply(config, frame, scope)
-        return make_config(config, tools=[_tool(scope, single)])
+            return value
+        if single == "skills" and value is MISSING:
+            return "use", "skills"
+        return "use", [_tool(scope, single)]
 
     return use
 
@@ -220,9 +262,11 @@ def _tool(scope: Scope, name: str) -> Any:
 # ── values of settings ────────────────────────────────────────────────────────
 
 
-def _setting(interpreter: Interpreter, site: Site, value: syntax.Value) -> Run:
+def _setting(
+    interpreter: Interpreter, site: Site, value: syntax.Value, *, plain_text: bool = False
+) -> Run:
     if value.kind == "text" and all(isinstance(part, syntax.Text) for part in value.parts):
-        constant = scalar(_plain(value))
+        constant = _plain(value) if plain_text else scalar(_plain(value))
         return lambda frame, scope: constant
     if value.kind in ("read", "call"):
         return text_runner(interpreter, site, value.parts)
@@ -242,10 +286,7 @@ def _settings(compiler: Compiler, stmt: Stmt, line: int) -> Run:
             listed = _names(child)
             nested = _settings(compiler, child, line)
 
-            def block(frame: RunFrame, scope: Scope, n: Run = nested, l: list[str] = listed) -> Any:
-                return list(l) or n(frame, scope)
-
-            readers.append((node.name.text, block))
+            readers.append((node.name.text, _either(listed, nested)))
 
     def read(frame: RunFrame, scope: Scope) -> dict[str, Any]:
         return {name: run(frame, scope) for name, run in readers}
@@ -253,17 +294,21 @@ def _settings(compiler: Compiler, stmt: Stmt, line: int) -> Run:
     return read
 
 
+def _either(listed: list[str], settings: Run) -> Run:
+    return lambda frame, scope: list(listed) or settings(frame, scope)
+
+
 def scalar(text: str) -> Any:
     """A plain setting value: a boolean, number, ``null`` or text."""
     words: dict[str, Any] = {"true": True, "false": False, "null": None, "none": None}
     if text.lower() in words:
         return words[text.lower()]
-    for convert in (int, float):
-        try:
-            return convert(text) if len(text) < 400 else text
-        except ValueError:
-            continue
+    if len(text) < 400 and _NUMBER.fullmatch(text):
+        return int(text) if text.lstrip("+-").isdigit() else float(text)
     return text
+
+
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def _plain(value: syntax.Value) -> str:

@@ -15,6 +15,7 @@ from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.procedures import info_of
 from kedi.runtime.scopes import MISSING, Scope, dict_get, root_scope
 from kedi.runtime.typedefs import is_kedi_type
+from kedi.runtime.types import EPOCH
 from kedi.source import SourceFile
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
@@ -97,6 +98,12 @@ class ModuleLoader:
                 continue  # exported, but its statement did not run (a branch not taken)
             owner = module.owner_of(name)
             contract: Any = owner.contract_of(name) if owner is not None else None
+            before = dict_get(scope, name)
+            if before is not None and before is not value:
+                EPOCH[0] += 1  # It may be a type that procedures look up by this name.
+            before = dict_get(scope, name)
+            if before is not None and before is not value:
+                EPOCH[0] += 1  # It may be a type that procedures look up by this name.
             bind(frame, scope, name, value, contract)
 
     def _initialised(self, file: Path) -> Scope:

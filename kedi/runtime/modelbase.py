@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import Parameter, Signature
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -14,7 +15,7 @@ class KediModel(BaseModel):
         arbitrary_types_allowed=True, validate_default=False, protected_namespaces=()
     )
 
-    def __init__(self, *values: Any, **named: Any) -> None:
+    def __init__(self, /, *values: Any, **named: Any) -> None:
         if values:
             names = list(type(self).model_fields)
             if len(values) > len(names):
@@ -26,3 +27,20 @@ class KediModel(BaseModel):
                     raise TypeError(f"{type(self).__name__}() got field {name!r} twice")
                 named[name] = value
         super().__init__(**named)
+
+
+class FieldSignature:
+    """The signature of a type: its fields in order, which may be given by position or by name."""
+
+    def __get__(self, instance: object, owner: type[BaseModel]) -> Signature:
+        return Signature(
+            [
+                Parameter(
+                    name,
+                    Parameter.POSITIONAL_OR_KEYWORD,
+                    default=Parameter.empty if field.is_required() else field.get_default(),
+                    annotation=field.annotation,
+                )
+                for name, field in owner.model_fields.items()
+            ]
+        )

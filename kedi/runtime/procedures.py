@@ -17,7 +17,7 @@ from kedi.runtime.python import Run, python_runner
 from kedi.runtime.scopes import Contract, Scope, dict_set, new_scope
 from kedi.runtime.traces import INTERNAL_FILE, finish, record
 from kedi.runtime.types import ANY as ANY_CONTRACT
-from kedi.runtime.types import STR, TypeContract, TypeSource
+from kedi.runtime.types import EPOCH, STR, TypeContract, TypeSource
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 
@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
     from kedi.runtime.frames import Unit
     from kedi.runtime.interpreter import Interpreter
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSources:
+    """Where the types of parameters and result are written, ``None`` for untyped ones."""
+
+    parameters: tuple[TypeSource | None, ...]
+    returns: TypeSource | None
+
+    @property
+    def by_name(self) -> bool:
+        """Whether one of them depends on what a name means in the procedure's scope."""
+        return any(
+            item is not None and item.constant is None for item in (*self.parameters, self.returns)
+        )
 
 
 class ProcedureInfo:
@@ -36,7 +51,10 @@ class ProcedureInfo:
     """
 
     __slots__ = (
+        "_epoch",
+        "_sources",
         "agent",
+        "annotations",
         "body",
         "contracts",
         "docstring",
@@ -62,6 +80,7 @@ class ProcedureInfo:
         returns: TypeContract | None,
         agent: AgentConfig | None,
         docstring: str | None,
+        sources: TypeSources | None = None,
     ) -> None:
         self.interpreter = interpreter
         self.unit = unit
@@ -73,11 +92,33 @@ class ProcedureInfo:
         self.returns = returns
         self.agent = agent
         self.docstring = docstring
+        #: What the Python function shows of the types.
+        self.annotations: dict[str, Any] = {}
+        # Types that are looked up by name: again when one of them may have been replaced.
+        self._sources = sources
+        self._epoch = EPOCH[0]
         #: Parameter names, which ``:=`` may not assign.
         self.readonly = frozenset(name for name, _ in parameters)
-        self.contracts: dict[str, Contract] = {
-            name: contract for name, contract in parameters if contract is not ANY_CONTRACT
+        self.contracts: dict[str, Contract] = {}
+        self._annotate()
+
+    def _annotate(self) -> None:
+        self.contracts = {
+            name: contract for name, contract in self.parameters if contract is not ANY_CONTRACT
         }
+        self.annotations.update((name, contract.type) for name, contract in self.parameters)
+        self.annotations["return"] = (self.returns or STR).type
+
+    def _refresh(self, frame: RunFrame, sources: TypeSources) -> None:
+        """Look the types of the signature up again, by the names they were written with."""
+        self._epoch = EPOCH[0]
+        self.parameters = tuple(
+            (name, contract if source is None else source.resolve(frame, self.scope))
+            for (name, contract), source in zip(self.parameters, sources.parameters, strict=True)
+        )
+        if sources.returns is not None:
+            self.returns = sources.returns.resolve(frame, self.scope)
+        self._annotate()
 
     def call(self, values: tuple[Any, ...]) -> Any:
         """Run the body with checked arguments. The boundary of a trace when called from outside."""
@@ -87,10 +128,12 @@ class ProcedureInfo:
         scope = new_scope(self.scope, "procedure")
         scope.readonly = self.readonly
         scope.agent = self.agent
-        if self.contracts:
-            scope.contracts = self.contracts.copy()
         frame = RunFrame(interpreter, self.unit, self.name, caller, scope)
         try:
+            if self._sources is not None and self._epoch != EPOCH[0]:
+                self._refresh(frame, self._sources)
+            if self.contracts:
+                scope.contracts = self.contracts.copy()
             if frame.depth > interpreter.max_depth:
                 raise RecursionError(f"more than {interpreter.max_depth} calls inside each other")
             for (name, contract), value in zip(self.parameters, values, strict=True):
@@ -213,8 +256,7 @@ def build_function(info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[.
         code, {inner: info.call, "__name__": info.unit.name}, info.name, defaults or None
     )
     function.__doc__ = info.docstring
-    function.__annotations__ = {name: contract.type for name, contract in info.parameters}
-    function.__annotations__["return"] = (info.returns or STR).type
+    function.__annotations__ = info.annotations
     function.__dict__[_INFO] = info
     return function
 
@@ -236,8 +278,12 @@ class ProcedureSource:
         returns: TypeContract | None,
         agent: AgentConfig | None,
         defaults: tuple[Any, ...],
+        sources: TypeSources | None = None,
     ) -> Callable[..., Any]:
-        """The procedure as a closure of ``scope``; ``defaults`` belong to the last parameters."""
+        """The procedure as a closure of ``scope``; ``defaults`` are of its last parameters.
+
+        With ``sources`` it looks its types up again once a type has been replaced.
+        """
         info = ProcedureInfo(
             interpreter,
             self.site.unit,
@@ -249,6 +295,7 @@ class ProcedureSource:
             returns,
             agent,
             self.docstring,
+            sources,
         )
         return interpreter.make_function(info, defaults)
 
@@ -259,7 +306,11 @@ def read_procedure(compiler: Compiler, stmt: Stmt, line: int) -> ProcedureSource
     assert isinstance(node, syntax.Procedure)
     name = node.name.text
     site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
-    return ProcedureSource(site, name, compiler.block(stmt.body, line), _docstring(stmt))
+    outer = compiler.parameters
+    compiler.parameters = frozenset(item.name.text for item in node.parameters)
+    body = compiler.block(stmt.body, line)
+    compiler.parameters = outer
+    return ProcedureSource(site, name, body, _docstring(stmt))
 
 
 def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
@@ -285,6 +336,9 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
         else None
     )
 
+    written = TypeSources(tuple(source for _, source, _ in sources), result)
+    by_name = written if written.by_name else None
+
     def define(frame: RunFrame, scope: Scope) -> None:
         parameters: list[tuple[str, TypeContract]] = []
         defaults: list[Any] = []
@@ -302,7 +356,7 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
         returns = result.resolve(frame, scope) if result is not None else None
         agent = interpreter.agent_state(scope)
         function = procedure.make(
-            interpreter, scope, tuple(parameters), returns, agent, tuple(defaults)
+            interpreter, scope, tuple(parameters), returns, agent, tuple(defaults), by_name
         )
         from kedi.runtime.compiler import bind
 

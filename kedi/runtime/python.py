@@ -34,6 +34,7 @@ from kedi.runtime.scopes import (
     store,
     write_back,
 )
+from kedi.runtime.types import EPOCH, is_type_like
 from kedi.syntax import ast as syntax
 
 if TYPE_CHECKING:
@@ -228,16 +229,20 @@ class Prelude:
         else:
             execute = partial(exec, self._code_for(scope), scope)
         execute = told(interpreter, "execute_prelude", self.text, scope, execute)
+        if any(is_type_like(dict_get(scope, name)) for name in self.code.co_names):
+            EPOCH[0] += 1
+        replacing = any(is_type_like(dict_get(scope, name)) for name in self.code.co_names)
         observer = interpreter.observer
-        if observer is None:
-            execute()
-            return
         span = self.site.span
-        observer.python_entered(frame, span, "prelude")
+        if observer is not None:
+            observer.python_entered(frame, span, "prelude")
         try:
             execute()
         finally:
-            observer.python_left(frame, span, "prelude")
+            if replacing:
+                EPOCH[0] += 1  # A class of it may have taken the name of an earlier one.
+            if observer is not None:
+                observer.python_left(frame, span, "prelude")
 
     def _code_for(self, scope: Scope) -> CodeType:
         if self.bridge:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ForwardRef
 
-from kedi.errors import KediTypeExecutionError
+from kedi.diagnostics import Diagnostic
+from kedi.errors import KediCompileError, KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step, bind
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import Scope
-from kedi.runtime.types import STR, TypeSource
+from kedi.runtime.scopes import MISSING, Scope, dict_get
+from kedi.runtime.types import ATOMS, EPOCH, SHADOWED, STR, TypeSource
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 
@@ -36,8 +37,12 @@ def compile_type(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]
     node = stmt.node
     assert isinstance(node, syntax.TypeDef)
     interpreter = compiler.interpreter
+    unit = compiler.unit
     name = node.name.text
     site = compiler.site(stmt, line, "definition", f"~{name}")
+    if name in ATOMS:
+        SHADOWED.add(name)
+    _check_names(compiler, stmt, line, node)
     fields: list[tuple[str, TypeSource | None, Run | None]] = []
     for item in node.fields:
         where = site.at(item, "type expression", item.name.text)
@@ -56,16 +61,82 @@ def compile_type(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]
             contract = source.resolve(frame, scope, own) if source is not None else STR
             value = default(frame, scope) if default is not None else ...
             definitions[field] = (contract.type, value)
-        bind(frame, scope, name, _build(name, definitions, site), None)
+        module = scope.lookup("__name__")
+        model = build_type(name, definitions, site, module if module is not MISSING else unit.name)
+        before = dict_get(scope, name)
+        if is_kedi_type(before):
+            before.__kedi_replaced__ = True
+        if before is not None:
+            EPOCH[0] += 1
+        bind(frame, scope, name, model, None)
 
     return site, define
 
 
-def _build(name: str, fields: dict[str, tuple[Any, Any]], site: Site) -> type[BaseModel]:
+def _check_names(compiler: Compiler, stmt: Stmt, line: int, node: syntax.TypeDef) -> None:
+    """Refuse names that would break the model: Python and pydantic use them themselves."""
+    problems: list[Diagnostic] = []
+    for item in node.fields:
+        name = item.name.text
+        if name.startswith("_"):
+            reason = "a field cannot start with `_`"
+            better = name.strip("_") or "value"
+        elif name in _MODEL_NAMES:
+            reason = f"every type has a `{name}` of its own, which a field cannot replace"
+            better = name.removeprefix("model_") + "_"
+        else:
+            continue
+        span = compiler.site(stmt, line, "definition").at(item.name).span
+        problems.append(
+            Diagnostic(
+                "field-name",
+                f"{reason}: `{node.name.text}.{name}`",
+                span,
+                hint=f"choose another name, such as `{better}`",
+                source_line=compiler.unit.line_text(span.line),
+            )
+        )
+    if problems:
+        raise KediCompileError(problems)
+
+
+#: What pydantic's models offer under these names is part of every type (language, section 5).
+_MODEL_NAMES = frozenset(
+    {
+        "model_computed_fields",
+        "model_config",
+        "model_construct",
+        "model_copy",
+        "model_dump",
+        "model_dump_json",
+        "model_extra",
+        "model_fields",
+        "model_fields_set",
+        "model_json_schema",
+        "model_parametrized_name",
+        "model_post_init",
+        "model_rebuild",
+        "model_validate",
+        "model_validate_json",
+        "model_validate_strings",
+    }
+)
+
+
+def build_type(
+    name: str, fields: dict[str, tuple[Any, Any]], site: Site, module: str
+) -> type[BaseModel]:
+    """The class of a type with ``fields`` of ``(type, default)``; ``...`` is no default.
+
+    The field types may hold a ``ForwardRef`` to the type itself. Raises
+    :class:`~kedi.errors.KediTypeExecutionError` for what pydantic or a default's type refuses.
+    """
     import warnings
 
     from pydantic import Field, PydanticUserError, create_model
     from pydantic.errors import PydanticSchemaGenerationError
+
+    from kedi.runtime.modelbase import FieldSignature
 
     definitions: dict[str, Any] = {}
     for field, (kind, default) in fields.items():
@@ -79,16 +150,18 @@ def _build(name: str, fields: dict[str, tuple[Any, Any]], site: Site) -> type[Ba
         with warnings.catch_warnings():
             # A field may shadow an attribute of BaseModel (``copy``, ``json``): the program wins.
             warnings.simplefilter("ignore", UserWarning)
-            model = create_model(name, __base__=base, __module__=site.unit.name, **definitions)
+            model = create_model(name, __base__=base, __module__=module, **definitions)
             if not model.__pydantic_complete__:
                 model.model_rebuild(_types_namespace={name: model}, raise_errors=True)
     except (PydanticUserError, PydanticSchemaGenerationError, NameError, TypeError) as error:
         reason = str(error).splitlines()[0]
         raise KediTypeExecutionError(
             f"type `{name}` cannot be built: {reason}",
-            hint="fields need names that do not start with `_` and types pydantic knows",
+            hint="give each field a type that pydantic can check",
         ) from None
     model.__kedi_site__ = site  # pyright: ignore[reportAttributeAccessIssue]
+    model.__kedi_fields__ = fields  # pyright: ignore[reportAttributeAccessIssue]
+    model.__signature__ = FieldSignature()  # pyright: ignore[reportAttributeAccessIssue]
     _check_defaults(name, model, fields)
     return model
 
@@ -103,7 +176,7 @@ def _check_defaults(name: str, model: type[BaseModel], fields: dict[str, tuple[A
         try:
             check_native(default, model.__annotations__.get(field, kind))
         except TypeMismatch as error:
-            raise mismatch(error, f"{name}.{field}", default) from None
+            raise mismatch(error, f"{name}.{field}", default, kind) from None
         except TypeError:
             continue  # a type that refers to the model itself: checked on construction
 

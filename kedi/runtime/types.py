@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 import types
 import typing
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import chain, islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, ForwardRef, cast
 
@@ -42,6 +45,13 @@ ATOMS: dict[str, Any] = {
 }
 
 
+#: Of these, the names for which some program of this process has a type of its own: they
+#: are looked up like any other.
+SHADOWED: set[str] = set()
+#: Its only item counts how often a type has been replaced by another one of its name.
+EPOCH = [0]
+
+
 class TypeContract:
     """A resolved type that a binding, parameter or return promises to keep."""
 
@@ -60,11 +70,16 @@ class TypeContract:
         try:
             return check_native(value, self.type)
         except TypeMismatch as error:
-            raise mismatch(error, what, value) from None
+            raise mismatch(error, what, value, self.type) from None
 
 
-def mismatch(error: TypeMismatch, what: str, value: Any) -> KediTypeExecutionError:
-    """The user's error for a value that breaks a contract."""
+def mismatch(
+    error: TypeMismatch, what: str, value: Any, wanted: Any = None
+) -> KediTypeExecutionError:
+    """The user's error for a value that breaks a contract; ``wanted`` is the type of that."""
+    namesake = _namesake(wanted, value)
+    if namesake is not None:
+        return _confusion(what, wanted, *namesake)
     hint = None
     if isinstance(value, str) and error.expected in ("int", "float", "bool"):
         hint = (
@@ -80,6 +95,56 @@ def mismatch(error: TypeMismatch, what: str, value: Any) -> KediTypeExecutionErr
     if detail:
         text += f" ({detail})" if "\n" not in detail else f":\n  {detail}"
     return KediTypeExecutionError(text, hint=hint)
+
+
+def _namesake(wanted: Any, value: Any) -> tuple[type, type] | None:
+    """``(expected, given)`` classes of one name, one of them a type of a program.
+
+    Looks at the value itself and at what containers directly hold.
+    """
+    expected = {item.__name__: item for item in _classes_in(wanted, 4)}
+    for item in chain((value,), islice(_contents(value), 100)):
+        given = cast("type[Any]", type(item))
+        same = expected.get(given.__name__)
+        if same is None or issubclass(given, same):
+            continue
+        if "__kedi_site__" in {**same.__dict__, **given.__dict__}:
+            return same, given
+    return None
+
+
+def _contents(value: Any) -> Iterable[Any]:
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return cast("Iterable[Any]", value)
+    return cast("dict[Any, Any]", value).values() if isinstance(value, dict) else ()
+
+
+def _classes_in(kind: Any, depth: int) -> Iterator[type]:
+    if isinstance(kind, type) and typing.get_origin(kind) is None:
+        yield kind
+    elif depth:
+        for item in typing.get_args(kind):
+            yield from _classes_in(item, depth - 1)
+
+
+def _confusion(what: str, wanted: Any, expected: type, given: type) -> KediTypeExecutionError:
+    name = expected.__name__
+    label = type_label(wanted)
+    if "__kedi_replaced__" in given.__dict__:
+        text = f"got {name} of an earlier definition ({_home(given)})"
+        hint = f"make the value again: `{name}` is now the one of {_home(expected)}"
+    elif "__kedi_replaced__" in expected.__dict__:
+        text = f"where {name} is that of an earlier definition ({_home(expected)})"
+        hint = f"initialise it again: `{name}` is now the one of {_home(given)}"
+    else:
+        text = f"got another type of this name: {name} of {_home(given)}, not of {_home(expected)}"
+        hint = f"use one definition of `{name}` in both places, such as an imported one"
+    return KediTypeExecutionError(f"`{what}` expects {label}, {text}", hint=hint)
+
+
+def _home(cls: type) -> str:
+    site = cls.__dict__.get("__kedi_site__")
+    return "Python" if site is None else f"{site.unit.name}, line {site.line}"
 
 
 STR = TypeContract(str)
@@ -162,7 +227,7 @@ class TypeSource:
         self.expression = expression
         self._code: CodeType | None = None
         self._constant: TypeContract | None = None
-        if not expression.python:
+        if not expression.python and not _shadowed(expression.text):
             self._constant = _constant(expression.text)
         if self._constant is None:
             piece = Piece.of_type(site.unit, site.stmt, expression, site.base_line)
@@ -203,6 +268,7 @@ class TypeSource:
     def checked(self, resolved: Any, forward: bool = False) -> TypeContract:
         """A contract for a resolved type, refusing what is not one."""
         try:
+            resolved = portable(resolved)
             if not forward:
                 ensure_type(resolved)
             return _contract(resolved)
@@ -221,6 +287,65 @@ class TypeSource:
             f"unknown type `{name}`",
             hint=f"did you mean `{guess}`?" if guess else "define it with `~` before this line",
         )
+
+
+def _shadowed(text: str) -> bool:
+    return bool(SHADOWED) and not SHADOWED.isdisjoint(re.findall(r"[^\W\d]\w*", text))
+
+
+def portable(kind: Any) -> Any:
+    """``kind`` with every ``typing.TypedDict`` in it in a form that can be checked.
+
+    Before Python 3.12 pydantic takes those of ``typing_extensions`` only.
+    """
+    if sys.version_info >= (3, 12):
+        return kind
+    if type(kind) is _TYPED_DICT:
+        try:
+            return _portable_dict(kind)
+        except (NameError, RecursionError):
+            return kind  # An annotation that cannot be resolved: pydantic will say so.
+    args = typing.get_args(kind)
+    origin: Any = typing.get_origin(kind)
+    if not args or origin is typing.Literal:
+        return kind
+    if hasattr(kind, "__metadata__"):
+        inner = portable(args[0])
+        return kind if inner is args[0] else typing.Annotated[(inner, *args[1:])]
+    swapped = tuple(portable(item) for item in args)
+    if all(new is old for new, old in zip(swapped, args, strict=True)):
+        return kind
+    if origin in (typing.Union, types.UnionType):
+        return typing.Union[swapped]  # noqa: UP007 - built from a tuple
+    if hasattr(kind, "copy_with"):
+        return kind.copy_with(swapped)
+    return types.GenericAlias(origin, swapped)
+
+
+class _Probe(typing.TypedDict):
+    pass
+
+
+_TYPED_DICT: type = type(_Probe)
+
+
+@lru_cache(maxsize=256)
+def _portable_dict(kind: Any) -> Any:
+    import typing_extensions
+
+    hints = typing.get_type_hints(kind, include_extras=True)
+    fields: dict[str, Any] = {}
+    for name, hint in hints.items():
+        if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
+            (hint,) = typing.get_args(hint)
+        hint = portable(hint)
+        optional = name in kind.__optional_keys__
+        fields[name] = typing_extensions.NotRequired[hint] if optional else hint
+    make: Any = typing_extensions.TypedDict
+    made = make(kind.__name__, fields)
+    made.__module__ = kind.__module__
+    made.__doc__ = kind.__doc__
+    return made
 
 
 def _forward(reference: ForwardRef) -> TypeContract:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kedi.errors import KediNameError, KediTypeExecutionError
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import MISSING, Scope, dict_get
+from kedi.runtime.scopes import BUILTIN_NAMES, MISSING, Scope, dict_get
 from kedi.runtime.text import nearest
 from kedi.syntax import ast as syntax
 
@@ -119,11 +119,17 @@ def unknown_name(scope: Scope, name: str, hint: str | None = None) -> KediNameEr
     """The error for a name that nothing visible binds, with a near one."""
     visible = [key for part in scope.chain() for key in part.own_names()]
     guess = nearest(name, visible)
-    error = KediNameError(
-        f"name `{name}` is not defined", hint=f"did you mean `{guess}`?" if guess else hint
-    )
+    if guess is not None and name not in BUILTIN_NAMES:
+        hint = f"did you mean `{guess}`?"
+    error = KediNameError(f"name `{name}` is not defined", hint=hint)
     error.name = name
     return error
+
+
+def _calling(name: str) -> str:
+    if name in BUILTIN_NAMES:
+        return f"`{name}` is a function of Python: call it in backticks, such as `{name}(…)`"
+    return "define a procedure with `@`, or import it first"
 
 
 def call_runner(interpreter: Interpreter, site: Site, part: syntax.Call) -> Run:
@@ -134,7 +140,7 @@ def call_runner(interpreter: Interpreter, site: Site, part: syntax.Call) -> Run:
     def call(frame: RunFrame, scope: Scope) -> Any:
         target = scope.lookup(name)
         if target is MISSING:
-            raise unknown_name(scope, name, "define a procedure with `@`, or import it first")
+            raise unknown_name(scope, name, _calling(name))
         if not callable(target):
             raise KediTypeExecutionError(
                 f"`{name}` is {type(target).__name__}, not a procedure",
