@@ -32,7 +32,7 @@ _suite_word = re.compile(r"@[ \t]*(test|eval)[ \t]+[A-Za-z_]")
 _directive = re.compile(r">[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(:?)")
 _binder = re.compile(r">[ \t]*loop[ \t]*:?[ \t]*\[")
 _setting = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:")
-_comment = re.compile(r"(?:[^\\#]++|\\.)*+")
+_comment = re.compile(r"(?:[^\\#]++|\\.?)*+")
 
 _RULES = {
     "none": "bare",

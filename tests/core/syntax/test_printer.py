@@ -98,6 +98,10 @@ def test_canonical_text_is_left_alone() -> None:
         ("@f():\n  > auto:\n    >> a", "@f():\n  > auto:\n    a\n"),
         ("= <f( a , b )>", "= <f(a, b)>\n"),
         ("= <f(,)>", "= <f(, )>\n"),
+        (
+            "> package: p:\n  python_dependencies:\n    a\\  # c",
+            "> package: p:\n  python_dependencies:\n    a\\\n",
+        ),
     ],
 )
 def test_printed(text: str, printed: str) -> None:
