@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Sequence
 
 from kedi.analysis.describe import (
@@ -23,7 +25,6 @@ from kedi.analysis.symbols import (
     ScopeKind,
     TypedValue,
     Use,
-    range_of,
 )
 from kedi.analysis.types import type_shape
 from kedi.syntax.ast import (
@@ -70,6 +71,8 @@ class Builder:
         self.typed: list[TypedValue] = []
         self.capabilities: list[CapabilityUse] = []
         self.order = 0
+        self.placed: Stmt | None = None
+        self.breaks: list[int] = []
         self.asked: set[str] = set()
         self.open = self.prelude_open = False
         self.adapter: str | None = None
@@ -110,6 +113,21 @@ class Builder:
 
     # ── Declaring and referring ───────────────────────────────────────────────
 
+    def range(self, stmt: Stmt, start: int, end: int) -> Range:
+        """Range of two offsets into a statement's text; its line ends are found once."""
+        if stmt is not self.placed:
+            self.placed = stmt
+            self.breaks = [match.start() for match in re.finditer("\n", stmt.text)]
+        breaks = self.breaks
+        if not breaks:
+            return Range(stmt.line, start, stmt.line, end)
+        line, end_line = bisect_left(breaks, start), bisect_left(breaks, end)
+        if line:
+            start -= breaks[line - 1] + 1
+        if end_line:
+            end -= breaks[end_line - 1] + 1
+        return Range(stmt.line + line, start, stmt.line + end_line, end)
+
     def next(self) -> int:
         self.order += 1
         return self.order
@@ -125,8 +143,8 @@ class Builder:
         node: Node | None = None,
     ) -> Declaration:
         owner = node or stmt.node
-        place = range_of(stmt, name.start, name.end)
-        start = range_of(stmt, owner.start, owner.end)
+        place = self.range(stmt, name.start, name.end)
+        start = self.range(stmt, owner.start, owner.end)
         extent = start
         if owner is stmt.node and stmt.body:
             end = last_line(stmt)
@@ -138,7 +156,7 @@ class Builder:
         return item
 
     def refer(self, stmt: Stmt, name: Name, use: Use) -> Reference:
-        return self.refer_at(name.text, use, range_of(stmt, name.start, name.end))
+        return self.refer_at(name.text, use, self.range(stmt, name.start, name.end))
 
     def refer_at(self, name: str, use: Use, place: Range) -> Reference:
         late = False
@@ -189,7 +207,7 @@ class Builder:
             for inner in value.parts:
                 if isinstance(inner, Field):
                     self.declare(stmt, inner.name, "value", type_text(inner.type), node=inner)
-            place = range_of(stmt, value.start, value.end)
+            place = self.range(stmt, value.start, value.end)
             arguments.append(_argument(place, value))
         reference.arguments = tuple(arguments)
 
@@ -203,7 +221,7 @@ class Builder:
         self.asked.update(item.builtin for item in shape.findings if item.builtin is not None)
         for name in shape.names:
             start = expr.text_start + name.start
-            place = range_of(stmt, start, expr.text_start + name.end)
+            place = self.range(stmt, start, expr.text_start + name.end)
             self.refer_at(name.name, "type", place)
 
     def python(self, stmt: Stmt, code: Python, prelude: bool = False) -> PyUse:
@@ -255,7 +273,7 @@ class Builder:
         rendered: bool = False,
     ) -> TypedValue:
         actual, name = _known(value, rendered)
-        place = range_of(stmt, value.start, value.end)
+        place = self.range(stmt, value.start, value.end)
         item = TypedValue(
             what,  # pyright: ignore[reportArgumentType]
             place,
@@ -275,36 +293,36 @@ class Builder:
 
 def lookup_local(scope: LocalScope, name: str, order: int) -> Declaration | None:
     """The declaration inside the chunk (below its top level) that ``name`` means there."""
+    found = _find(scope, name, order)
+    return found[0] if found is not None else None
+
+
+def _find(scope: LocalScope, name: str, order: int) -> tuple[Declaration, LocalScope] | None:
     late = False
     inner: LocalScope | None = scope
     while inner is not None and inner.kind != "top":
         items = inner.names.get(name)
         if items is not None:
-            found = None
-            for item in items:
-                if item.order < order:
-                    found = item
-            if found is None and late:
-                found = items[0]
-            if found is not None:
-                return found
+            # Declarations stand in their order.
+            at = bisect_left(items, order, key=_order)
+            if at or late:
+                return items[at - 1 if at else 0], inner
         late = late or inner.late
         inner = inner.parent
     return None
 
 
+def _order(item: Declaration) -> int:
+    return item.order
+
+
 def _resolve(item: Reference) -> bool:
-    found = lookup_local(item.scope, item.name, item.order)
+    found = _find(item.scope, item.name, item.order)
     if found is None:
         return False
-    item.target = found
+    item.target = found[0]
     if item.use != "write":
-        for scope in item.scope.chain():
-            items = scope.names.get(item.name)
-            if items is not None and found in items:
-                for other in items:
-                    other.read = True
-                break
+        found[1].reads.add(item.name)
     return True
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from kedi.analysis.names import (
     ImportCycle,
@@ -33,6 +34,8 @@ from kedi.syntax.ast import (
     Value,
 )
 
+MAX_GUESSES = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Listed:
@@ -49,6 +52,7 @@ class CheckerBase:
         "base",
         "children",
         "exported",
+        "guesses",
         "imports",
         "iteration",
         "names",
@@ -64,6 +68,7 @@ class CheckerBase:
         self.exported: dict[str, Place] = {}
         self.children: dict[str, list[tuple[str, Place]]] = {}
         self.base = 0
+        self.guesses = 0
         self.iteration: Scope | None = None
         self.top = self.scope = Scope(None)
 
@@ -100,6 +105,15 @@ class CheckerBase:
     def of_kind(self, *kinds: LocalKind) -> Iterator[str]:
         """Visible names of some kinds, for suggestions."""
         return (name for name in self.visible() if self.lookup(name, late=True) in kinds)
+
+    def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
+        """A hint with near names, for the first unknown names of a source only.
+
+        Looking through thousands of names takes milliseconds, so a text full of
+        unknown names must not get a hint for each.
+        """
+        self.guesses += 1
+        return suggestion(name, candidates) if self.guesses <= MAX_GUESSES else None
 
     def exports(self, path: str) -> ModuleExports | None:
         """Exports of a module, ``None`` when it cannot be used; asks once per path."""
@@ -157,7 +171,7 @@ class CheckerBase:
             for other in self.visible()
             if self.lookup(other, late=True) not in ("procedure", "profile", "data")
         )
-        near = suggestion(name.name, [*BUILTIN_TYPES, *meant])
+        near = self.suggest(name.name, chain(BUILTIN_TYPES, meant))
         return near or f"declare it first: `~{name.name}(…)`, or import it"
 
     def within(self, stmt: Stmt, expr: TypeExpr, start: int, end: int) -> Place:

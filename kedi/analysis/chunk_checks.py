@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from kedi.analysis.checker import MAX_GUESSES
 from kedi.analysis.checks import Checker
-from kedi.analysis.names import Exported, ModuleExports
+from kedi.analysis.names import Exported, ModuleExports, suggestion
 from kedi.analysis.scopes import LocalKind, Scope
 from kedi.analysis.symbols import Declaration
 from kedi.analysis.types import BUILTIN_TYPES
@@ -53,6 +54,10 @@ class _ChunkChecker(Checker):
         if any(not item.known and (late or at < self.index) for at, item in imports.items()):
             return True
         return self.analysis.facts[0].prelude_open
+
+    def suggest(self, name: str, candidates: Iterable[str]) -> str | None:
+        self.analysis.spent += 1
+        return suggestion(name, candidates) if self.analysis.spent <= MAX_GUESSES else None
 
     def visible(self) -> Iterator[str]:
         yield from super().visible()

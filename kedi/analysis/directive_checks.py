@@ -140,7 +140,8 @@ def _subagent(checker: Checker, place: Place, name: str | None, text: str | None
         if kind is None
         else f"`{name}` is a {'value' if kind == 'data' else kind}, not a profile",
         place,
-        suggestion(name, checker.of_kind("profile")) or f"declare it with `> profile: {name}:`",
+        checker.suggest(name, checker.of_kind("profile"))
+        or f"declare it with `> profile: {name}:`",
     )
 
 
@@ -185,7 +186,7 @@ def _usable(checker: Checker, place: Place, name: str, profiles: bool) -> None:
         "unknown-tool",
         f"there is no {what} `{name}`",
         place,
-        suggestion(name, names) or f"define it with `@{name}(…):`, or import it",
+        checker.suggest(name, names) or f"define it with `@{name}(…):`, or import it",
     )
 
 

@@ -21,7 +21,6 @@ from kedi.analysis.symbols import (
     LocalScope,
     ScopeKind,
     TypedValue,
-    range_of,
 )
 from kedi.syntax.ast import (
     Assign,
@@ -194,7 +193,7 @@ class _Visitor(Builder):
     def on_if(self, stmt: Stmt, node: If | Loop) -> bool:
         if node.condition is not None:
             self.python(stmt, node.condition)
-            place = range_of(stmt, node.condition.start, node.condition.end)
+            place = self.range(stmt, node.condition.start, node.condition.end)
             actual = literal_type(node.condition)
             self.typed.append(
                 TypedValue("condition", place, "bool", actual, self.scope, self.order)
@@ -250,7 +249,7 @@ class _Visitor(Builder):
         if name in ("use", "subagent") and value is not None:
             target = name_of(value)
             if target is not None and target != "skills":
-                place = range_of(stmt, value.start, value.end)
+                place = self.range(stmt, value.start, value.end)
                 reference = self.refer_at(target, "tool" if name == "use" else "profile", place)
                 reference.late = True
         else:
@@ -261,7 +260,7 @@ class _Visitor(Builder):
                 capability = "skills"
             off = plain_text(value) in ("disabled", "false", "deny")
             if not off:
-                place = range_of(stmt, node.start, node.end)
+                place = self.range(stmt, node.start, node.end)
                 self.capabilities.append(CapabilityUse(capability, name, place, self.adapter))
         self.block(stmt.body)
 
@@ -298,10 +297,10 @@ class _Visitor(Builder):
     def on_metric(self, stmt: Stmt, node: Metric) -> None:
         reference = self.refer(stmt, node.dataset, "read")
         self.enter("member", stmt)
-        row = self.declare(stmt, node.dataset, "value", "", "one row", node=node.dataset)
-        row.read = True
+        self.declare(stmt, node.dataset, "value", "", "one row", node=node.dataset)
         expected = Name(node.dataset.start, node.dataset.end, "expected")
-        self.declare(stmt, expected, "value", "", "what the row expects", node=expected).read = True
+        self.declare(stmt, expected, "value", "", "what the row expects", node=expected)
+        self.scope.reads.update((node.dataset.text, "expected"))
         self.block(stmt.body)
         self.leave()
         reference.late = True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from kedi.analysis.calls import check_call
+from kedi.analysis.checker import MAX_GUESSES
 from kedi.analysis.compatible import accepts
 from kedi.analysis.names import suggestion
 from kedi.analysis.secrets import find_secrets
@@ -31,6 +33,10 @@ _PYTHON_NAMES = frozenset(dir(builtins)) | {
 }
 
 
+# Of one statement; more tell nobody anything.
+_MOST = 500
+
+
 class Lint:
     """Collects the lints of one chunk, placed relative to it."""
 
@@ -40,6 +46,8 @@ class Lint:
         self.facts: ChunkFacts = analysis.facts[index]
         self.name = analysis.program.source.name
         self.found: list[Diagnostic] = []
+        self.lines: list[str] | None = None
+        self.hints: dict[tuple[str, int], str | None] = {}
 
     def add(
         self,
@@ -52,7 +60,11 @@ class Lint:
         related: tuple[Related, ...] = (),
     ) -> None:
         """Record a finding."""
-        text = _line(self.analysis.program.chunks[self.index].text, place.line)
+        if len(self.found) >= _MOST:
+            return
+        if self.lines is None:
+            self.lines = self.analysis.program.chunks[self.index].text.split("\n")
+        text = self.lines[place.line] if place.line < len(self.lines) else ""
         span = place.span(self.name, 0)
         self.found.append(Diagnostic(code, message, span, severity, hint, text, related, tags))
 
@@ -62,16 +74,6 @@ class Lint:
         if found is None or found[0].kind not in ("value", "parameter"):
             return ""
         return found[0].type
-
-
-def _line(text: str, line: int) -> str:
-    start = 0
-    for _ in range(line):
-        start = text.find("\n", start) + 1
-        if start == 0:
-            return ""
-    end = text.find("\n", start)
-    return text[start:] if end < 0 else text[start:end]
 
 
 def chunk_lints(analysis: Analysis, index: int) -> tuple[Diagnostic, ...]:
@@ -129,16 +131,22 @@ def _unknown(lint: Lint, reference: Reference) -> None:
         )
         return
     word = "procedure" if reference.use == "call" and not reference.python else "name"
-    visible = [
-        *(other for scope in reference.scope.chain() for other in scope.names),
-        *analysis.near(name),
-    ]
-    lint.add(
-        "unknown-name",
-        f"nothing binds the {word} `{name}`",
-        reference.place,
-        suggestion(name, visible),
-    )
+    message = f"nothing binds the {word} `{name}`"
+    lint.add("unknown-name", message, reference.place, _near(lint, reference))
+
+
+def _near(lint: Lint, reference: Reference) -> str | None:
+    name, analysis = reference.name, lint.analysis
+    key = (name, id(reference.scope))
+    if key not in lint.hints:
+        analysis.spent += 1
+        local = (other for scope in reference.scope.chain() for other in scope.names)
+        lint.hints[key] = (
+            suggestion(name, chain(local, analysis.near(name)))
+            if analysis.spent <= MAX_GUESSES
+            else None
+        )
+    return lint.hints[key]
 
 
 def _open(analysis: Analysis, index: int) -> bool:
@@ -149,7 +157,7 @@ def _open(analysis: Analysis, index: int) -> bool:
 
 
 def _unused_local(lint: Lint, scope: LocalScope, item: Declaration) -> None:
-    if item.read or item.name.startswith("_") or scope.open:
+    if item.name in scope.reads or item.name.startswith("_") or scope.open:
         return
     if item.kind == "parameter":
         what = "the parameter"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kedi.analysis.names import ImportCycle, ModuleBroken, ModuleExports, ModuleNotFound, suggestion
+from kedi.analysis.names import ImportCycle, ModuleBroken, ModuleExports, ModuleNotFound
 from kedi.analysis.report import Place
 from kedi.syntax.ast import Export, Import, Stmt
 
@@ -44,7 +44,7 @@ def check_import(checker: Checker, stmt: Stmt, node: Import) -> None:
             hint = f"add `{name}` to its `> export:` list"
         else:
             message = f"the module `{path}` exports no `{name}`"
-            hint = suggestion(name, exports.names) or _published(exports)
+            hint = checker.suggest(name, exports.names) or _published(exports)
         checker.report.add("not-exported", message, item.place, hint)
 
 
@@ -70,5 +70,6 @@ def check_export(checker: Checker, stmt: Stmt, node: Export) -> None:
             "unknown-export",
             f"`{name}` is exported but never declared at the top level",
             item.place,
-            suggestion(name, checker.visible()) or "export what this module declares or imports",
+            checker.suggest(name, checker.visible())
+            or "export what this module declares or imports",
         )

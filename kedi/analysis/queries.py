@@ -365,15 +365,18 @@ def document_symbols(analysis: Analysis) -> list[Symbol]:
         stmt = facts.stmt
         if stmt is None:
             continue
+        bodies = {id(it.owner): it for it in facts.scopes if it.kind == "procedure"}
         if isinstance(stmt.node, TestSuite | EvalSuite):
             found.append(_suite(analysis, index, stmt))
             continue
         for items in facts.top.names.values():
-            found.extend(_symbol(analysis, index, facts, item) for item in items)
+            found.extend(_symbol(analysis, index, bodies, item) for item in items)
     return found
 
 
-def _symbol(analysis: Analysis, index: int, facts: ChunkFacts, item: Declaration) -> Symbol:
+def _symbol(
+    analysis: Analysis, index: int, bodies: dict[int, LocalScope], item: Declaration
+) -> Symbol:
     detail = item.detail or item.type
     children: list[Symbol] = []
     if item.kind == "type" and isinstance(item.node, TypeDef) and item.stmt is not None:
@@ -389,15 +392,13 @@ def _symbol(analysis: Analysis, index: int, facts: ChunkFacts, item: Declaration
                     analysis.span(place, index),
                 )
             )
-    elif item.kind == "procedure":
-        for scope in facts.scopes:
-            if scope.owner is item.stmt and scope.kind == "procedure":
-                for inner in scope.names.values():
-                    children.extend(
-                        _symbol(analysis, index, facts, other)
-                        for other in inner
-                        if other.kind != "parameter"
-                    )
+    elif item.kind == "procedure" and (body := bodies.get(id(item.stmt))) is not None:
+        children.extend(
+            _symbol(analysis, index, bodies, other)
+            for inner in body.names.values()
+            for other in inner
+            if other.kind != "parameter"
+        )
     extent = analysis.span(item.extent, index)
     return Symbol(
         item.name,

@@ -30,8 +30,11 @@ class Place:
     base: int
 
 
+_MOST = 1000
+
+
 class Reporter:
-    """Makes diagnostics of one source, in the order they are found."""
+    """Makes diagnostics of one source, in the order they are found; at most a thousand."""
 
     __slots__ = ("found", "source_name")
 
@@ -59,6 +62,8 @@ class Reporter:
         tags: tuple[Tag, ...] = (),
     ) -> None:
         """Record a finding at ``place``."""
+        if len(self.found) >= _MOST:
+            return
         self.found.append(
             Diagnostic(
                 code,

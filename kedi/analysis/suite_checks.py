@@ -39,5 +39,5 @@ def _procedure(checker: Checker, stmt: Stmt, node: TestSuite | EvalSuite) -> Non
         if kind is None
         else f"`{name}` is a {'value' if kind == 'data' else kind}, not a procedure",
         Place(stmt, node.procedure, checker.base),
-        suggestion(name, checker.of_kind("procedure")),
+        checker.suggest(name, checker.of_kind("procedure")),
     )

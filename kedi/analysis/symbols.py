@@ -65,7 +65,6 @@ class Declaration:
     docstring: str = ""
     node: Node | None = None
     stmt: Stmt | None = None
-    read: bool = False
 
     @property
     def shape(self) -> tuple[str, Kind, str, str]:
@@ -107,7 +106,10 @@ class Reference:
 
 @dataclass(slots=True, eq=False)
 class LocalScope:
-    """A block with names of its own, from its first to its last line (relative)."""
+    """A block with names of its own, from its first to its last line (relative).
+
+    ``reads`` are its names that are read anywhere; ``open`` when more may be.
+    """
 
     kind: ScopeKind
     parent: LocalScope | None
@@ -117,6 +119,7 @@ class LocalScope:
     owner: Stmt | None = None
     indent: int = -1
     names: dict[str, list[Declaration]] = field(default_factory=dict[str, list[Declaration]])
+    reads: set[str] = field(default_factory=set[str])
     open: bool = False
 
     def chain(self) -> Iterator[LocalScope]:

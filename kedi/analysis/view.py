@@ -20,7 +20,7 @@ from kedi.syntax.ast import (
     Program,
 )
 
-_MAX_GUESSES = 300
+_MAX_GUESSES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class Analysis:
         "options",
         "placed",
         "program",
+        "spent",
     )
 
     def __init__(self, program: Program, names: Names, options: Options) -> None:
@@ -98,6 +99,7 @@ class Analysis:
         self.placed: list[_Placed | None] = []
         self.linked: set[int] = set()
         self.guessed: set[int] = set()
+        self.spent = 0
         self.guesses: dict[str, list[str]] = {}
         self.counts: dict[str, int] = {}
         self.opened = False
