@@ -12,18 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
-from weakref import WeakKeyDictionary
 
 from kedi.agents.registry import available
 from kedi.analysis.completion import visible
 from kedi.analysis.cursor import Cursor, cursor_at
 from kedi.analysis.directive_values import CAPABILITIES
 from kedi.analysis.module_files import BUNDLED, default_registry, known_modules
-from kedi.analysis.names import Kind, ModuleProblem
+from kedi.analysis.names import Kind, ModuleProblem, Names
 from kedi.analysis.queries import describe
 from kedi.analysis.resolve import analyze
 from kedi.analysis.symbols import Declaration
 from kedi.analysis.types import BUILTIN_TYPES
+from kedi.analysis.view import Analysis, Options
 from kedi.runtime.imports import ScopeNames
 from kedi.runtime.scopes import MISSING, Scope, dict_get
 from kedi.runtime.types import is_type_like
@@ -68,17 +68,21 @@ def complete(
     *,
     directory: Path | None = None,
     mode: Literal["file", "fragment"] = "fragment",
+    memory: Memory | None = None,
 ) -> list[Completion]:
     """What may be typed in ``text`` at the offset ``cursor``, best first.
 
     ``scope`` is the live scope; ``directory`` the base of module paths (the
     working directory when not given). Offsets outside the text are clamped.
+    Give the same ``memory`` with each keystroke: then only what changed costs.
     """
     cursor = min(max(0, cursor), len(text))
-    memory = _Memory.of(interpreter)
+    memory = memory or Memory()
     place = cursor_at(text[:cursor], mode=mode, previous=memory.program)
     memory.program = place.program
-    request = _Request(interpreter, scope, place, text[cursor:], directory or Path.cwd(), mode)
+    request = _Request(
+        interpreter, scope, place, text[cursor:], directory or Path.cwd(), mode, memory
+    )
     prefix = place.prefix
     found: dict[str, Completion] = {}
     for item in request.candidates():
@@ -95,20 +99,39 @@ def complete(
     return sorted(found.values(), key=lambda item: (item.sort, item.label))
 
 
-class _Memory:
-    """The last parse of an interpreter's completions: a keystroke parses what it changed."""
+class Memory:
+    """What the last completion found out about a text that is being typed."""
 
-    __slots__ = ("program",)
+    __slots__ = ("analysis", "program", "surroundings")
 
     def __init__(self) -> None:
         self.program: Program | None = None
+        self.analysis: Analysis | None = None
+        self.surroundings: tuple[Scope, Path] | None = None
 
-    @staticmethod
-    def of(interpreter: Interpreter) -> _Memory:
-        return _MEMORIES.setdefault(interpreter, _Memory())
+    def analyze(
+        self, program: Program, interpreter: Interpreter, scope: Scope, directory: Path
+    ) -> Analysis:
+        """Analyse the text in front of the cursor, taking over what did not change."""
+        last = self.analysis
+        if last is None or self.surroundings != (scope, directory):
+            last = None
+            names: Names = ScopeNames(interpreter, scope, _unit(directory))
+        else:
+            names = last.names
+        # What has run since may have imported a module, and so bound other names.
+        options = Options(version=len(interpreter.units), lint=False)
+        self.analysis = analyze(program, names, last, options)
+        self.surroundings = scope, directory
+        return self.analysis
 
 
-_MEMORIES: WeakKeyDictionary[Any, _Memory] = WeakKeyDictionary()
+def _unit(directory: Path) -> Unit:
+    """Stands for the text in front of the cursor, as the source of imports."""
+    from kedi.runtime.frames import Unit
+    from kedi.source import SourceFile
+
+    return Unit(SourceFile("<completion>", "", None), "fragment", str(directory))
 
 
 def _fits(item: Candidate, word: str) -> bool:
@@ -133,6 +156,7 @@ class _Request:
         after: str,
         directory: Path,
         mode: Literal["file", "fragment"],
+        memory: Memory,
     ) -> None:
         self.interpreter = interpreter
         self.scope = scope
@@ -140,6 +164,7 @@ class _Request:
         self.after = after
         self.directory = directory
         self.mode: Literal["file", "fragment"] = mode
+        self.memory = memory
         self._declared: dict[str, Declaration] | None = None
 
     def candidates(self) -> Iterator[Candidate]:
@@ -181,17 +206,12 @@ class _Request:
             self._declared = {}
             program = self.place.program
             if program is not None:
-                names = ScopeNames(self.interpreter, self.scope, self._unit())
-                analysis = analyze(program, names)
+                analysis = self.memory.analyze(
+                    program, self.interpreter, self.scope, self.directory
+                )
                 for item in visible(analysis, self.place.line, self.place.column):
                     self._declared.setdefault(item.name, item)
         return self._declared
-
-    def _unit(self) -> Unit:
-        from kedi.runtime.frames import Unit
-        from kedi.source import SourceFile
-
-        return Unit(SourceFile("<completion>", "", None), "fragment", str(self.directory))
 
     def _names(self, *kinds: str) -> Iterator[Candidate]:
         """Names of the text, then those of the scope and the scopes around it."""
@@ -285,7 +305,7 @@ class _Request:
         name = self.place.spec.name if self.place.spec is not None else ""
         if name == "import":
             try:
-                exports = self.interpreter.modules.exports(self.place.owner, self._unit())
+                exports = self.interpreter.modules.exports(self.place.owner, _unit(self.directory))
             except ModuleProblem:
                 return
             for label, item in exports.names.items():
@@ -332,4 +352,4 @@ def _detail(value: Any) -> str:
     return type_of(value)
 
 
-__all__ = ["Completion", "CompletionKind", "complete"]
+__all__ = ["Completion", "CompletionKind", "Memory", "complete"]

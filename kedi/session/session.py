@@ -21,7 +21,7 @@ from kedi.syntax.parser import parse
 
 if TYPE_CHECKING:
     from kedi.runtime.hooks import Observer
-    from kedi.session.completion import Completion
+    from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
     from kedi.session.origins import Origins
     from kedi.syntax.ast import ParseResult
@@ -60,6 +60,7 @@ class InteractiveSession:
         self._fragments: list[Fragment] = []
         self._names: set[str] = set()
         self._origins: Origins | None = None
+        self._completions: Memory | None = None
         self._evaluations = 0
         self._gate = Gate()
 
@@ -172,10 +173,18 @@ class InteractiveSession:
 
     def complete(self, text: str, cursor: int | None = None) -> list[Completion]:
         """Completions for ``text`` at the offset ``cursor`` (its end by default), best first."""
-        from kedi.session.completion import complete
+        from kedi.session.completion import Memory, complete
 
-        at = len(text) if cursor is None else cursor
-        return complete(self._interpreter, self._scope, text, at, directory=self.config.cwd)
+        if self._completions is None:
+            self._completions = Memory()
+        return complete(
+            self._interpreter,
+            self._scope,
+            text,
+            len(text) if cursor is None else cursor,
+            directory=self.config.cwd,
+            memory=self._completions,
+        )
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:

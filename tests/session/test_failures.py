@@ -100,7 +100,13 @@ def test_committed_state_stays_and_nothing_is_retried(
     for name in ("b", "c"):
         with pytest.raises(KediNameError):
             session.execute(f"= `{name}`")
-    assert [one.state for one in session.fragments] == ["done", "failed", "done", "failed", "failed"]
+    assert [one.state for one in session.fragments] == [
+        "done",
+        "failed",
+        "done",
+        "failed",
+        "failed",
+    ]
 
 
 def test_a_prelude_that_fails_keeps_what_it_bound(session: InteractiveSession) -> None:
@@ -197,9 +203,7 @@ def test_recursion_without_an_end(session: InteractiveSession) -> None:
 
 
 def test_deep_recursion_that_ends(session: InteractiveSession) -> None:
-    session.execute(
-        "@down(n: int) -> int:\n  > if: `n == 0`:\n    = `0`\n  = `1 + down(n - 1)`"
-    )
+    session.execute("@down(n: int) -> int:\n  > if: `n == 0`:\n    = `0`\n  = `1 + down(n - 1)`")
     assert session.execute("= `down(400)`") == 400
 
 
@@ -229,7 +233,15 @@ def test_python_may_catch_what_kedi_raises(session: InteractiveSession) -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    [RuntimeError("no line"), {"a": "not an int"}, {}, {"a": 1, "extra": object()}, None, 5, "text"],
+    [
+        RuntimeError("no line"),
+        {"a": "not an int"},
+        {},
+        {"a": 1, "extra": object()},
+        None,
+        5,
+        "text",
+    ],
 )
 def test_a_model_that_fails(make: Make, answer: object) -> None:
     session = make(adapter=ScriptedAdapter([answer, {"a": 3}]))

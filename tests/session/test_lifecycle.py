@@ -180,7 +180,9 @@ def test_concurrent_calls_are_refused_at_once(
     gate = Gate()
     session = make(env={"gate": gate})
     results: list[Any] = []
-    worker = threading.Thread(target=lambda: results.append(session.execute("`gate.wait()`\n= `2`")))
+    worker = threading.Thread(
+        target=lambda: results.append(session.execute("`gate.wait()`\n= `2`"))
+    )
     worker.start()
     assert gate.entered.wait(20)
     with pytest.raises(SessionStateError, match="busy"):

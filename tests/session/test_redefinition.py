@@ -72,7 +72,9 @@ def test_a_declared_type_lasts_until_the_name_is_bound_again(session: Interactiv
 
 def test_nested_procedures_see_the_latest_values(session: InteractiveSession) -> None:
     session.execute("[total: int] = `0`")
-    session.execute("@add(n: int) -> int:\n  @inner():\n    [total] := `total + n`\n  `inner()`\n  = `total`")
+    session.execute(
+        "@add(n: int) -> int:\n  @inner():\n    [total] := `total + n`\n  `inner()`\n  = `total`"
+    )
     assert session.execute("= `add(2)`") == 2
     session.execute("[total: int] = `40`")
     assert session.execute("= `add(2)`") == 42

@@ -86,7 +86,9 @@ def test_earlier_fragments_are_neither_joined_nor_run_again(
 def test_everything_persists(make: Callable[..., InteractiveSession]) -> None:
     model = ScriptedAdapter(lambda prompt: {"answer": prompt})
     session = make(adapter=model)
-    session.execute("```\nimport math\nSIZE = 3\ndef area(r):\n    return math.floor(r * SIZE)\n```")
+    session.execute(
+        "```\nimport math\nSIZE = 3\ndef area(r):\n    return math.floor(r * SIZE)\n```"
+    )
     session.execute("~Point(x: int, y: int = `2`)")
     session.execute("> profile: calm:\n  > settings:\n    temperature: 0.5")
     session.execute("> use: calm\n> effort: low")
@@ -108,7 +110,10 @@ def test_a_conversation_of_model_calls_is_listed(make: Callable[..., Interactive
     session.execute(">> first [a: int]")
     session.execute(">> second <a> [b]")
     assert [call.number for call in session.calls] == [1, 2]
-    assert [call.span.source_name for call in session.calls] == ["<interactive:1>", "<interactive:2>"]
+    assert [call.span.source_name for call in session.calls] == [
+        "<interactive:1>",
+        "<interactive:2>",
+    ]
     assert session.execute("= `(a, b)`") == (1, "x")
 
 
@@ -140,7 +145,10 @@ def test_a_fragment_is_text(session: InteractiveSession, value: Any) -> None:
 
 def test_line_ends_and_byte_order_marks(session: InteractiveSession) -> None:
     assert session.execute("\ufeff[a: int] = `1`\r\n[b: int] = `2`\r\n= `a + b`\r\n") == 3
-    assert session.execute("@f(x: int) -> int:\r\n\t= ```\r\n\ty = x\r\n\treturn y * 2\r\n\t```\r\n") is None
+    assert (
+        session.execute("@f(x: int) -> int:\r\n\t= ```\r\n\ty = x\r\n\treturn y * 2\r\n\t```\r\n")
+        is None
+    )
     assert session.execute("= `f(4)`") == 8
 
 
@@ -158,7 +166,10 @@ def test_a_large_fragment(session: InteractiveSession) -> None:
 
 def test_deep_nesting_is_refused_with_a_place(session: InteractiveSession) -> None:
     for source in (
-        "\n".join("  " * depth + "> if: `True`:" for depth in range(3_000)) + "\n" + "  " * 3_000 + "`1`",
+        "\n".join("  " * depth + "> if: `True`:" for depth in range(3_000))
+        + "\n"
+        + "  " * 3_000
+        + "`1`",
         "= " + "<len(" * 5_000 + "x" + ")>" * 5_000,
         "= `" + "(" * 5_000 + ")" * 5_000 + "`",
     ):
