@@ -38,6 +38,9 @@ fi
 echo "Installing kedi[$extras] into .venv"
 quiet=-q
 [ -t 1 ] && quiet=
+# The pip that comes with older Pythons writes start scripts that import `re`: a quarter of the
+# time of `kedi --version`.
+.venv/bin/python -m pip install --disable-pip-version-check -q --upgrade pip
 # shellcheck disable=SC2086
 .venv/bin/python -m pip install --disable-pip-version-check $quiet -e ".[$extras]"
 printf '%s\n' "$key" >"$stamp"
