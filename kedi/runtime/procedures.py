@@ -269,6 +269,7 @@ class ProcedureSource:
     name: str
     body: Step
     docstring: str | None
+    types: TypeSources
 
     def make(
         self,
@@ -278,12 +279,8 @@ class ProcedureSource:
         returns: TypeContract | None,
         agent: AgentConfig | None,
         defaults: tuple[Any, ...],
-        sources: TypeSources | None = None,
     ) -> Callable[..., Any]:
-        """The procedure as a closure of ``scope``; ``defaults`` are of its last parameters.
-
-        With ``sources`` it looks its types up again once a type has been replaced.
-        """
+        """The procedure as a closure of ``scope``; ``defaults`` belong to the last parameters."""
         info = ProcedureInfo(
             interpreter,
             self.site.unit,
@@ -295,7 +292,7 @@ class ProcedureSource:
             returns,
             agent,
             self.docstring,
-            sources,
+            self.types if self.types.by_name else None,
         )
         return interpreter.make_function(info, defaults)
 
@@ -310,7 +307,18 @@ def read_procedure(compiler: Compiler, stmt: Stmt, line: int) -> ProcedureSource
     compiler.parameters = frozenset(item.name.text for item in node.parameters)
     body = compiler.block(stmt.body, line)
     compiler.parameters = outer
-    return ProcedureSource(site, name, body, _docstring(stmt))
+    types = TypeSources(
+        tuple(
+            TypeSource(site.at(item.type, "type expression", item.name.text), item.type)
+            if item.type is not None
+            else None
+            for item in node.parameters
+        ),
+        TypeSource(site.at(node.returns, "type expression", node.returns.text), node.returns)
+        if node.returns is not None
+        else None,
+    )
+    return ProcedureSource(site, name, body, _docstring(stmt), types)
 
 
 def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
@@ -319,25 +327,16 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
     assert isinstance(node, syntax.Procedure)
     interpreter = compiler.interpreter
     procedure = read_procedure(compiler, stmt, line)
-    name, site = procedure.name, procedure.site
+    name, site, result = procedure.name, procedure.site, procedure.types.returns
     sources: list[tuple[str, TypeSource | None, Run | None]] = []
-    for item in node.parameters:
+    for item, source in zip(node.parameters, procedure.types.parameters, strict=True):
         where = site.at(item, "type expression", item.name.text)
-        source = TypeSource(where.at(item.type), item.type) if item.type is not None else None
         default = (
             python_runner(interpreter, where.at(item.default), item.default)
             if item.default is not None
             else None
         )
         sources.append((item.name.text, source, default))
-    result = (
-        TypeSource(site.at(node.returns, "type expression", node.returns.text), node.returns)
-        if node.returns is not None
-        else None
-    )
-
-    written = TypeSources(tuple(source for _, source, _ in sources), result)
-    by_name = written if written.by_name else None
 
     def define(frame: RunFrame, scope: Scope) -> None:
         parameters: list[tuple[str, TypeContract]] = []
@@ -356,7 +355,7 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
         returns = result.resolve(frame, scope) if result is not None else None
         agent = interpreter.agent_state(scope)
         function = procedure.make(
-            interpreter, scope, tuple(parameters), returns, agent, tuple(defaults), by_name
+            interpreter, scope, tuple(parameters), returns, agent, tuple(defaults)
         )
         from kedi.runtime.compiler import bind
 

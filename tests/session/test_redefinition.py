@@ -35,8 +35,10 @@ def test_values_of_a_replaced_type_keep_their_class(session: InteractiveSession)
     session.execute("@show(p: Point) -> int:\n  = `p.x`")
     session.execute("~Point(x: int, y: int = `0`)")
     assert session.execute("= `(old.x, isinstance(old, Point), Point(2).y)`") == (1, False, 0)
-    # The parameter keeps the type that it was declared with.
-    assert session.execute("= `show(old)`") == 1
+    # The procedure looks its parameter's type up by name, so it takes the new one.
+    assert session.execute("= `show(Point(5))`") == 5
+    with pytest.raises(KediTypeExecutionError, match="earlier definition"):
+        session.execute("= `show(old)`")
     with pytest.raises(KediTypeExecutionError) as caught:
         session.execute("[new: Point] = `old`")
     text = str(caught.value)
