@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from kedi.analysis.names import (
@@ -33,12 +32,12 @@ from kedi.syntax.ast import (
     TypeExpr,
     Value,
 )
+from kedi.syntax.nodes import Record
 
 MAX_GUESSES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Record):
     """One name of a list block and where it stands."""
 
     text: str

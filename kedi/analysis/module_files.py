@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from kedi.analysis.names import ModuleNotFound
 from kedi.diagnostics import Diagnostic
 from kedi.source import Span
+from kedi.syntax.nodes import Record
 
 SUFFIX = ".kedi"
 MAIN = "main.kedi"
@@ -68,8 +68,7 @@ def candidates(
     return [item.path for item in _candidates(path, base_dir, registry_home, bundled)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(Record):
     """A file to try; what it is really must lie inside ``root``, if there is one."""
 
     path: Path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from kedi.analysis.module_files import (
@@ -28,6 +27,7 @@ from kedi.analysis.names import (
 )
 from kedi.diagnostics import Diagnostic
 from kedi.syntax.ast import Import, Program
+from kedi.syntax.nodes import Record
 
 __all__ = [
     "BUNDLED",
@@ -46,8 +46,7 @@ __all__ = [
 ]
 
 
-@dataclass(slots=True)
-class Module:
+class Module(Record):
     """A parsed module: its text's stamp, what it imports, and once checked, what it exports.
 
     ``broken`` are errors of reading and parsing; ``errors`` those and the ones
@@ -65,8 +64,7 @@ class Module:
     exports: ModuleExports | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(Record):
     """An import of a module: what it resolved to, or why it did not."""
 
     name: str

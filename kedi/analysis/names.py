@@ -8,18 +8,18 @@ may be lazy; it never runs or imports user code.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 
 from kedi.diagnostics import Diagnostic
 from kedi.source import Span
+from kedi.syntax.nodes import ValueRecord
 
 Kind = Literal["value", "parameter", "procedure", "type", "profile", "python", "module"]
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(ValueRecord):
     """One published name: what it is, where it is declared, its signature or type if known.
 
     ``span`` is the declaration in the module that really declares the name, also
@@ -32,8 +32,10 @@ class Exported:
     docstring: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleExports:
+_NO_EXPORTS: Mapping[str, Exported] = MappingProxyType({})
+
+
+class ModuleExports(ValueRecord):
     """What importing a module publishes.
 
     ``complete`` is false when some names could not be determined (a module
@@ -42,7 +44,7 @@ class ModuleExports:
     """
 
     path: Path | None
-    names: Mapping[str, Exported] = field(default_factory=dict[str, Exported])
+    names: Mapping[str, Exported] = _NO_EXPORTS
     private: frozenset[str] = frozenset()
     complete: bool = True
 

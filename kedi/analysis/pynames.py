@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
+
+from kedi.syntax.nodes import Record
 
 _OPENERS = frozenset({"globals", "locals", "vars", "exec", "setattr"})
 
@@ -17,16 +18,14 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Record):
     """Names a suite binds at its own level; ``open`` when it may bind others we cannot see."""
 
     names: dict[str, ast.AST]
     open: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PyName:
+class PyName(Record):
     """One occurrence of a name that belongs to the suite itself (not to a function in it).
 
     ``node`` gives the position; ``write`` when the occurrence binds the name;
@@ -39,8 +38,7 @@ class PyName:
     inner: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PyUse:
+class PyUse(Record):
     """What a piece of embedded Python reads and binds at the level of its globals.
 
     ``calls`` maps the ``id`` of an occurrence's node to the call it is the

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kedi.diagnostics import Diagnostic, Related, Severity, Tag
 from kedi.source import Span
 from kedi.syntax.ast import Node, Stmt, span_of
+from kedi.syntax.nodes import Record
 
 
 def line_text(stmt: Stmt, offset: int) -> str:
@@ -21,8 +20,7 @@ class Stretch(Node):
     """A stretch of a statement that is no node of its own, such as one name of a type."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Record):
     """A node of a statement, for findings that need to point back at it later."""
 
     stmt: Stmt

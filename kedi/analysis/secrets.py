@@ -25,11 +25,12 @@ _KNOWN = re.compile(
     re.VERBOSE,
 )
 _NAMED = re.compile(
-    r"""(?P<name>[A-Za-z_]{0,40}(?:api_?key|secret|passwd|password|access_?token|auth_?token))
-    (?:\]|["'])?\s{0,3}(?:=|:)\s{0,3}(?:["'`]{0,2})
+    r"""(?:api_?key|secret|passwd|password|access_?token|auth_?token)
+    [\]"']{0,2}\s{0,3}(?:=|:)\s{0,3}(?:["'`]{0,2})
     (?P<value>[A-Za-z0-9+/_=.-]{16,})(?=["'`\s]|$)""",
     re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
+_NAME_BEFORE = re.compile(r"[A-Za-z_]*\Z")
 _HINTS = ("sk-", "gsk_", "AIza", "hf_", "gh", "glpat", "xox", "eyJ", "AKIA", "ASIA", "-----BEGIN")
 _WORDS = ("key", "secret", "passw", "token")
 _SAYS = {
@@ -56,7 +57,10 @@ def find_secrets(text: str) -> Iterator[tuple[Range, str]]:
             value = match["value"]
             if any(a < end and start < b for a, b in seen) or not _random(value):
                 continue
-            found.append((start, end, f"the value of `{match['name']}` looks like a secret"))
+            name = _NAME_BEFORE.search(text[max(0, match.start() - 40) : match.start()])
+            word = text[match.start() : start].rstrip("\"'` :=]")
+            whole = (name.group() if name else "") + word
+            found.append((start, end, f"the value of `{whole}` looks like a secret"))
     for start, end, message in sorted(found):
         if starts is None:
             starts = [0, *(item.end() for item in re.finditer("\n", text))]

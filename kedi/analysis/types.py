@@ -8,10 +8,10 @@ of the source runs.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from kedi.analysis.pynames import offset_in
 from kedi.syntax.ast import TypeExpr
+from kedi.syntax.nodes import Record
 
 BUILTIN_TYPES: frozenset[str] = frozenset(
     (
@@ -75,8 +75,7 @@ _NEED_ARGUMENTS = frozenset({"Union", "Optional", "Literal", "Annotated"})
 _BARE = BUILTIN_TYPES - _NEED_ARGUMENTS
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFinding:
+class TypeFinding(Record):
     """Something wrong with a type; offsets into its text.
 
     ``builtin`` is the built-in name the finding depends on: a declaration of
@@ -91,8 +90,7 @@ class TypeFinding:
     builtin: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TypeName:
+class TypeName(Record):
     """A name a type mentions. ``root`` of a dotted name; ``arguments`` when subscripted."""
 
     name: str
@@ -102,8 +100,7 @@ class TypeName:
     arguments: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class TypeShape:
+class TypeShape(Record):
     """Names and findings of one type text; built-in names that are used rightly are left out."""
 
     names: tuple[TypeName, ...] = ()
