@@ -35,14 +35,12 @@ Step = Callable[[RunFrame, Scope], bool | None]
 class Compiler:
     """Compiles the statements of one unit for one interpreter."""
 
-    __slots__ = ("diagnostics", "interpreter", "parameters", "unit")
+    __slots__ = ("diagnostics", "interpreter", "unit")
 
     def __init__(self, interpreter: Interpreter, unit: Unit) -> None:
         self.interpreter = interpreter
         self.unit = unit
         self.diagnostics: list[KediParseError] = []
-        #: Parameters of the procedure whose body is being compiled.
-        self.parameters: frozenset[str] = frozenset()
 
     def program(self, program: syntax.Program) -> Step:
         """The whole source as one block. Raises :class:`KediParseError` for bad Python."""
@@ -170,8 +168,6 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     site = compiler.site(stmt, line, "assignment", f"[{name}]")
     run = value_runner(interpreter, site, node.value)
     declared = node.target.type
-    # The shorter ways below do not look whether the name was a read-only parameter.
-    plain = name not in compiler.parameters
     if declared is None:
         if not is_text(node.value):
 
@@ -186,7 +182,7 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
 
         def init_text(frame: RunFrame, scope: Scope) -> None:
             value = run(frame, scope)
-            if interpreter.observer is not None or scope.pending is not None or not plain:
+            if interpreter.observer is not None or scope.pending is not None:
                 bind(frame, scope, name, value, STR)
                 return
             # ``declare``, written out for the two commonest statements.
@@ -208,7 +204,7 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             value = run(frame, scope)
             if type(value) is not exact:
                 check(value, name)
-            if interpreter.observer is not None or scope.pending is not None or not plain:
+            if interpreter.observer is not None or scope.pending is not None:
                 bind(frame, scope, name, value, constant)
                 return
             dict_set(scope, name, value)

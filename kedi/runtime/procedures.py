@@ -303,10 +303,7 @@ def read_procedure(compiler: Compiler, stmt: Stmt, line: int) -> ProcedureSource
     assert isinstance(node, syntax.Procedure)
     name = node.name.text
     site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
-    outer = compiler.parameters
-    compiler.parameters = frozenset(item.name.text for item in node.parameters)
     body = compiler.block(stmt.body, line)
-    compiler.parameters = outer
     types = TypeSources(
         tuple(
             TypeSource(site.at(item.type, "type expression", item.name.text), item.type)

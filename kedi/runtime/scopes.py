@@ -314,6 +314,8 @@ def root_scope(
         module = f"{base}-{next(_serial)}"
     sys.modules[module] = ScopeModule(module, scope)
     dict_set(scope, "__name__", module)
+    # Functions of Python written in C read it, such as ``datetime.strptime`` to import a module.
+    dict_set(scope, "__builtins__", builtins)
     # What Python would otherwise find among the builtins, about the builtins.
     for key in ("__doc__", "__package__", "__spec__", "__loader__"):
         dict_set(scope, key, None)
@@ -325,9 +327,6 @@ def root_scope(
 def declare(scope: Scope, name: str, value: Any, contract: Contract | None) -> None:
     """Initialise ``name`` in ``scope`` itself, with its (already checked) contract."""
     dict_set(scope, name, value)
-    if scope.readonly is not None and name in scope.readonly:
-        # A parameter that is initialised anew is a binding like any other.
-        scope.readonly -= {name}
     if contract is not None:
         if scope.contracts is None:
             scope.contracts = {name: contract}

@@ -134,17 +134,17 @@ def _confusion(what: str, wanted: Any, expected: type, given: type) -> KediTypeE
         text = f"got {name} of an earlier definition ({_home(given)})"
         hint = f"make the value again: `{name}` is now the one of {_home(expected)}"
     elif "__kedi_replaced__" in expected.__dict__:
-        text = f"where {name} is that of an earlier definition ({_home(expected)})"
-        hint = f"initialise it again: `{name}` is now the one of {_home(given)}"
+        text = f"got the {name} of {_home(given)}, not that of the definition it was declared with"
+        hint = f"initialise it again: its {name} is that of {_home(expected)}"
     else:
-        text = f"got another type of this name: {name} of {_home(given)}, not of {_home(expected)}"
+        text = f"got the {name} of {_home(given)}, not that of {_home(expected)}"
         hint = f"use one definition of `{name}` in both places, such as an imported one"
     return KediTypeExecutionError(f"`{what}` expects {label}, {text}", hint=hint)
 
 
 def _home(cls: type) -> str:
     site = cls.__dict__.get("__kedi_site__")
-    return "Python" if site is None else f"{site.unit.name}, line {site.line}"
+    return "Python itself" if site is None else f"{site.unit.name}, line {site.line}"
 
 
 STR = TypeContract(str)
