@@ -93,7 +93,9 @@ def resolve_config(
             _count("subagent_max_concurrency", subagent_max_concurrency),
             _seconds(subagent_timeout_seconds),
             _usage(subagent_usage_limits),
-            Path(subagent_state_path) if subagent_state_path is not None else None,
+            _path("subagent_state_path", subagent_state_path)
+            if subagent_state_path is not None
+            else None,
         ),
     )
 
@@ -114,11 +116,22 @@ def _executor(executor: Any) -> Executor | None:
 
 
 def _directory(cwd: str | os.PathLike[str] | None) -> Path:
-    path = Path(cwd) if cwd is not None else Path.cwd()
-    path = path.absolute()
+    path = (_path("cwd", cwd) if cwd is not None else Path.cwd()).absolute()
     if not path.is_dir():
         raise NotADirectoryError(f"cwd is not a directory: {path}")
     return path
+
+
+def _path(name: str, value: str | os.PathLike[str]) -> Path:
+    try:
+        text: Any = os.fspath(value)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        raise ConfigurationError(f"`{name}` must be a path, not {type(value).__name__}")
+    if not text or "\0" in text:
+        raise ConfigurationError(f"`{name}` is no path: {text!r}")
+    return Path(text)
 
 
 def _count(name: str, value: Any) -> int:

@@ -368,7 +368,8 @@ def test_python_modules_are_not_imported(make: Make, tmp_path: Path, monkeypatch
 def test_user_code_never_runs(make: Make, name: str) -> None:
     session = make(env={"trap": TRAPS[name](), "holder": {"trap": TRAPS[name]()}})
     for text in (
-        "= <", "= `", "= `trap.", "= `trap['", "= `trap[", "= `trap(", "= `trap.method(", "= <trap(",
+        "= <", "= `", "= `trap.", "= `trap['", "= `trap[", "= `trap(", "= `trap.method(",
+        "= <trap(",
         "= `trap.method(1).", "= `trap.computed.", "= `trap.value.", "= `holder['trap'].",
         "= `trap[0].", "= `trap['a'].", "= `trap.stored.", "[x: tr", "> use: ", "= `trap.__",
     ):  # fmt: skip
@@ -400,9 +401,12 @@ def test_a_large_session(make: Make) -> None:
 # ── broken text ───────────────────────────────────────────────────────────────
 
 PIECES = [
-    "[x: int] = `1`", "= <", "<greet(", "`", "```", "\n", "  ", "@f(a: ", "-> ", "~T(", ">> ", "[", "]",
-    "> settings:\n  ", "> if: ", "\\", "#", "###", "'", '"', "{", "(", ")", "person.", "data['", "é", "\t",
-    ":", ",", "\r\n", "import ", "from ", "f'{", "> loop [i]: ", "\ufeff", "\ud800", "\0", "lambda: ",
+    "[x: int] = `1`", "= <", "<greet(", "`", "```", "\n", "  ", "@f(a: ", "-> ", "~T(", ">> ", "[",
+    "]",
+    "> settings:\n  ", "> if: ", "\\", "#", "###", "'", '"', "{", "(", ")", "person.", "data['",
+    "é", "\t",
+    ":", ",", "\r\n", "import ", "from ", "f'{", "> loop [i]: ", "\ufeff", "\ud800", "\0",
+    "lambda: ",
 ]  # fmt: skip
 
 

@@ -38,7 +38,7 @@ GOOD: dict[str, list[Any]] = {
     "settings": [{}, {"temperature": 0.5}, OrderedDict(seed=1), None],
     "tools": [[], [tool], (tool,), None],
     "env": [{}, {"x": 1, "_y": object()}, None],
-    "mcp_servers": [[], [{"name": "s", "command": "server"}], [{"url": "http://localhost/sse"}], None],
+    "mcp_servers": [[], [{"name": "s", "command": "x"}], [{"url": "http://localhost/sse"}], None],
     "approval": ["allow", "deny", lambda request: None, None],
     "hooks": [{}, {"pre_tool_use": tool}, {"post_tool_use": [tool, tool]}, None],
     "skills": [True, False, {"path": "skills"}, None],
@@ -77,7 +77,7 @@ BAD: dict[str, list[Any]] = {
     "loop_iteration_limit": [0, -1, 1.5, "8", True],
     "executor": [5, DefaultExecutor, object()],
     "engine": ["quick", 5, object()],
-    "cwd": [5, "no/such/folder", b"."],
+    "cwd": [5, "no/such/folder", b".", "", "a\0b"],
     "subagent_max_depth": [0, -1, 1.5, "5", None, True],
     "subagent_max_concurrency": [0, -1, 1.5, "4", None, True],
     "subagent_timeout_seconds": [0, -1, "120", True, float("nan")],
@@ -103,10 +103,7 @@ def test_good_values(make: Make, name: str, value: Any) -> None:
 def test_bad_values_are_named(name: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError, OSError)) as caught:
         kedi.interactive(**{name: value})
-    text = str(caught.value)
-    word = {"subagent_state_path": "subagent_state_path"}.get(name, name)
-    assert word.split("_")[-1] in text or word in text or type(value).__name__ in text
-    assert "Traceback" not in text
+    assert name in str(caught.value)
 
 
 @pytest.mark.parametrize(

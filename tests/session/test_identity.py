@@ -176,7 +176,7 @@ def test_a_module_that_failed_is_tried_again(tmp_path: Path, make: Make) -> None
     session = make(cwd=tmp_path)
     with pytest.raises(KediExecutionError) as caught:
         session.execute("> import: shaky")
-    assert [frame.span.source_name for frame in caught.value.frames][0] == "<interactive:1>"
+    assert caught.value.frames[0].span.source_name == "<interactive:1>"
     assert str(tmp_path / "shaky.kedi") in str(caught.value)
     module(tmp_path / "shaky.kedi", "[v: int] = `1`\n> export: *\n# repaired\n")
     assert session.execute("> import: shaky\n= `v`") == 1

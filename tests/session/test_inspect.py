@@ -305,7 +305,7 @@ def test_user_code_never_runs(name: str) -> None:
 def test_a_scope_of_traps(make: Make) -> None:
     session = make(env={"traps": [trap() for trap in TRAPS.values()]})
     session.execute("[t] = `traps[0]`\n[all] = `traps`")
-    assert [view.preview for view in session.bindings()][0] == "<Trap stored=1>"
+    assert session.bindings()[0].preview == "<Trap stored=1>"
     assert tree(Trap()) == [("stored", "1", ".stored")]
 
 

@@ -386,6 +386,13 @@ def test_ctrl_c_while_waiting_for_a_model(make: Make, parallel: bool) -> None:
     assert session.execute("= <a>") == "quick [a]"
 
 
+def run(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a Python program in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+
 def test_an_exit_in_a_session_ends_the_process_with_its_status() -> None:
     program = textwrap.dedent(
         """
@@ -394,10 +401,7 @@ def test_an_exit_in_a_session_ends_the_process_with_its_status() -> None:
             session.execute("```\\nraise SystemExit(7)\\n```")
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = run(program)
     assert (done.returncode, done.stdout, done.stderr) == (7, "", "")
 
 
@@ -414,10 +418,7 @@ def test_a_forgotten_session_does_not_keep_the_process() -> None:
         print(session.execute("= <a>"))
         """
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = run(program)
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 

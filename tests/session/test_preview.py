@@ -66,6 +66,9 @@ def function(a: int, /, b: str = "x", *rest: int, key: bool = True, **more: obje
     return []
 
 
+SIGNATURE = "(a: int, /, b: str = 'x', *rest, key: bool = True, **more) -> list[int]"
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -120,8 +123,7 @@ def function(a: int, /, b: str = "x", *rest: int, key: bool = True, **more: obje
         (Data, f"<class {__name__}.Data>"),
         (sys, "<module sys>"),
         (len, "<builtin len>"),
-        (function, "<function function(a: int, /, b: str = 'x', *rest, key: bool = True, **more)"
-                   " -> list[int]>"),
+        (function, "<function function" + SIGNATURE + ">"),
         (Plain().__init__, "<method __init__(**values)>"),
     ],
     ids=repr,
@@ -307,8 +309,8 @@ def test_a_repr_may_be_interrupted() -> None:
 
 def test_a_repr_that_prints_is_not_heard(capsys: pytest.CaptureFixture[str]) -> None:
     def loud(self: object) -> str:
-        print("SHOUT")
-        print("SHOUT", file=sys.stderr)
+        sys.stdout.write("SHOUT")
+        sys.stderr.write("SHOUT")
         return "loud"
 
     before = sys.stdout, sys.stderr
@@ -328,7 +330,7 @@ def test_other_threads_are_heard_meanwhile(capsys: pytest.CaptureFixture[str]) -
 
     def speak() -> None:
         assert inside.wait(20)
-        print("other thread")
+        sys.stdout.write("other thread\n")
         printed.set()
 
     thread = threading.Thread(target=speak)
