@@ -52,7 +52,7 @@ def python_arguments(call: ast.Call, place: Placer) -> tuple[Argument, ...]:
         line, column = place(node.lineno, node.col_offset)
         end = place(node.end_lineno or node.lineno, node.end_col_offset or 0)
         name = node.id if isinstance(node, ast.Name) else ""
-        holder = Python(0, 0, "", 0, "expr", tree=node)
+        holder = Python(0, 0, "", 0, "expr", parsed=node)
         kind = "" if name else literal_type(holder)
         found.append(Argument(Range(line, column, *end), kind, keyword, spread, name))
 

@@ -40,7 +40,16 @@ class Piece:
     UTF-8 bytes before it on that line (on every line, for a fence).
     """
 
-    __slots__ = ("_body", "_rewritten", "code", "first_line", "kind", "unit", "width")
+    __slots__ = (
+        "_body",
+        "_compiled",
+        "_rewritten",
+        "code",
+        "first_line",
+        "kind",
+        "unit",
+        "width",
+    )
 
     def __init__(
         self, unit: Unit, stmt: Stmt, base_line: int, kind: PieceKind, code: str, start: int
@@ -53,12 +62,14 @@ class Piece:
         before = stmt.text[start - column : start]
         self.width = column if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
         self._body: list[ast.stmt] | None = None
+        self._compiled: CodeType | None = None
         self._rewritten = False
 
     @classmethod
     def of_python(cls, unit: Unit, stmt: Stmt, node: Python, base_line: int) -> Piece:
         """The piece of a Python node."""
         piece = cls(unit, stmt, base_line, node.kind, node.code, node.code_start)
+        piece._compiled = node.compiled
         if node.kind == "suite":
             piece.width = node.indent
         return piece
@@ -123,6 +134,8 @@ class Piece:
 
         ``None`` sends the caller to the tree, also for its exact error positions.
         """
+        if self._compiled is not None:
+            return _placed(self._compiled, self.unit, self.first_line - 2, self.kind)
         if self.kind in ("expr", "type"):
             # The expression starts on the second line of the wrapper, at its own column.
             text, mode = f"lambda:(\n{' ' * self.width}{self.code}\n)", "eval"
@@ -135,7 +148,7 @@ class Piece:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
-        return _placed(code, self.first_line - 2, CODE_NAMES[self.kind])
+        return _placed(code, self.unit, self.first_line - 2, self.kind)
 
     def _from_tree(self, shared: tuple[str, ...]) -> CodeType:
         future, body = _split_future(self.body)
@@ -154,11 +167,11 @@ class Piece:
             function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
         outer = self._compile([*future, function])
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
-        return _placed(code, self.first_line - 1, CODE_NAMES[self.kind])
+        return _placed(code, self.unit, self.first_line - 1, self.kind)
 
     def module(self) -> CodeType:
         """Code of a module body: every name it binds lands in its globals."""
-        return _placed(self._compile(self.body), self.first_line - 1, CODE_NAMES[self.kind])
+        return _placed(self._compile(self.body), self.unit, self.first_line - 1, self.kind)
 
     def _compile(self, body: list[ast.stmt]) -> CodeType:
         tree = ast.Module(body=body, type_ignores=[])
@@ -239,8 +252,12 @@ def makes_named(code: CodeType) -> bool:
 def looks_up_by_name(code: CodeType) -> bool:
     """Whether class bodies or ``eval``/``exec`` make Python skip a dict's ``__missing__``."""
     names = code.co_names
-    if len(code.co_consts) < 2 and "eval" not in names and "exec" not in names:
-        return False
+    if "eval" not in names and "exec" not in names:
+        for const in code.co_consts:
+            if const.__class__ is CodeType:
+                break
+        else:
+            return False
     codes = _all_codes(code)
     if any(not item.co_flags & inspect.CO_NEWLOCALS for item in codes[1:]):
         return True
@@ -374,28 +391,37 @@ def _all_codes(code: CodeType) -> list[CodeType]:
     return found
 
 
-def _placed(code: CodeType, delta: int, name: str) -> CodeType:
-    """``code`` moved down by ``delta`` lines and named, nested code included."""
+def _placed(code: CodeType, unit: Unit, delta: int, kind: PieceKind) -> CodeType:
+    """``code`` in the file ``unit``, moved down by ``delta`` lines and named; nested code too."""
+    name = CODE_NAMES[kind]
     return code.replace(
+        co_filename=unit.name,
         co_name=name,
         co_qualname=name,
         co_firstlineno=code.co_firstlineno + delta,
-        co_consts=_placed_constants(code, delta, f"{code.co_qualname}.", f"{name}."),
+        co_consts=_placed_constants(code, unit, delta, f"{code.co_qualname}.", f"{name}."),
     )
 
 
-def _placed_constants(code: CodeType, delta: int, old: str, new: str) -> tuple[object, ...]:
-    if not any(isinstance(const, CodeType) for const in code.co_consts):
-        return code.co_consts
+def _placed_constants(
+    code: CodeType, unit: Unit, delta: int, old: str, new: str
+) -> tuple[object, ...]:
+    constants = code.co_consts
+    for const in constants:
+        if const.__class__ is CodeType:
+            break
+    else:
+        return constants
     return tuple(
         const.replace(
+            co_filename=unit.name,
             co_qualname=new + const.co_qualname.removeprefix(old)
             if const.co_qualname.startswith(old)
             else const.co_qualname,
             co_firstlineno=const.co_firstlineno + delta,
-            co_consts=_placed_constants(const, delta, old, new),
+            co_consts=_placed_constants(const, unit, delta, old, new),
         )
         if isinstance(const, CodeType)
         else const
-        for const in code.co_consts
+        for const in constants
     )

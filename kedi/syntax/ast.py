@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import ast as python_ast
 from collections.abc import Iterator
+from types import CodeType
 from typing import Literal
 
 from kedi.diagnostics import Diagnostic
@@ -54,8 +55,11 @@ class Python(Node):
 
     ``kind`` is ``expr`` (one expression), ``stmt`` (one statement) or ``suite``
     (a fence). ``indent`` is the number of characters removed from each line of
-    a suite; ``angle`` is true for the form ``<`expr`>``. ``tree`` is the parsed
-    Python with positions relative to ``code``; a suite's ``return`` is allowed.
+    a suite; ``angle`` is true for the form ``<`expr`>``.
+
+    The parser has checked the code in one of two ways: by parsing it (``parsed``)
+    or, for a simple expression, by compiling it at once (``compiled``: a function
+    without parameters that begins on line 2, with the columns of the source line).
     """
 
     code: str
@@ -63,7 +67,18 @@ class Python(Node):
     kind: Literal["expr", "stmt", "suite"]
     indent: int = field(default=0, compare=False)
     angle: bool = False
-    tree: python_ast.AST | None = field(default=None, compare=False, repr=False)
+    parsed: python_ast.AST | None = field(default=None, compare=False, repr=False)
+    compiled: CodeType | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def tree(self) -> python_ast.AST | None:
+        """The parsed Python, positions relative to ``code``; a suite's ``return`` is allowed.
+
+        ``None`` only for a node that was not made by the parser.
+        """
+        if self.parsed is None and self.compiled is not None:
+            self.parsed = python_ast.parse(self.code, "<kedi>", "eval")
+        return self.parsed
 
 
 class TypeExpr(Node):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from types import CodeType
 from typing import Literal
 
 from kedi.syntax.cache import TwoGenerations
@@ -35,6 +36,12 @@ _NEEDS_COMPILER = re.compile(
 )
 # The compiler refuses a keyword argument given twice in one call.
 _KEYWORD = re.compile(r"[(,]\s*(\w+)\s*=(?!=)")
+# No strings, comments or line breaks, nothing that a parenthesis alone makes an expression, and
+# none of the forms that Python's compiler warns of.
+_SIMPLE = re.compile(
+    r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|\b\d\w*\s*[(\[]|\]\s*\())"
+    r"[\w .,:+\-*/%()\[\]{}<>=!&|^~@]+"
+)
 _BLANK_LINE = re.compile(r"\n[ \t]*+(?=\n)")
 
 _trees: TwoGenerations[tuple[Kind, str], ast.AST | tuple[str, int, int, int, int]] = TwoGenerations(
@@ -102,6 +109,37 @@ def type_end(text: str, start: int, limit: int | None = None) -> int:
                 if char in ",=:\n":
                     return match.start() + offset
     return limit
+
+
+def compile_simple(text: str, code: str, code_start: int) -> CodeType | None:
+    """The code object of a simple expression, for :attr:`Python.compiled`; else ``None``.
+
+    One compilation then serves as syntax check and as what runs. Simple means that the
+    parenthesis around it cannot be closed from within and that Python has nothing to warn of,
+    since a warning would need the name of the source.
+    """
+    if not _SIMPLE.fullmatch(code) or (")" in code and not _closes_own(code)):
+        return None
+    before = text[text.rfind("\n", 0, code_start) + 1 : code_start]
+    width = len(before) if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
+    try:
+        # The lambda stands on a line of its own, so that the expression keeps its columns.
+        outer = compile(f"lambda:(\n{' ' * width}{code}\n)", "<kedi>", "eval", 0, True)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    return next(const for const in outer.co_consts if const.__class__ is CodeType)
+
+
+def _closes_own(code: str) -> bool:
+    depth = 0
+    for char in code:
+        if char == "(":
+            depth += 1
+        elif char == ")":
+            depth -= 1
+            if depth < 0:
+                return False
+    return True
 
 
 def parse_python(text: str, code: str, code_start: int, kind: Kind, indent: int = 0) -> ast.AST:

@@ -30,6 +30,27 @@ def field(*, default: Any = _MISSING, compare: bool = True, repr: bool = True) -
     return _Field(default, default is not _MISSING, compare, repr)
 
 
+def _first_init(self: Any, *args: Any, **kwargs: Any) -> None:
+    """The ``__init__`` of a record class until its first instance: compiles the real one."""
+    cls: Any = self.__class__
+    parameters: list[str] = []
+    lines: list[str] = []
+    scope: dict[str, Any] = {}
+    for name, item in cls._fields.items():
+        if item.has_default:
+            scope[f"_{name}"] = item.default
+            parameters.append(f"{name}=_{name}")
+        else:
+            parameters.append(name)
+        lines.append(f" self.{name} = {name}")
+    body = "\n".join(lines) or " pass"
+    exec(f"def __init__(self, {', '.join(parameters)}):\n{body}", scope)
+    made = scope["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = made
+    made(self, *args, **kwargs)
+
+
 @dataclass_transform(field_specifiers=(field,))
 class RecordType(type):
     """Metaclass of records: the annotations of a class become its slots and parameters."""
@@ -51,6 +72,8 @@ class RecordType(type):
         fields = {**inherited, **own}
         namespace["_fields"] = fields
         namespace["__match_args__"] = tuple(fields)
+        # Each class compiles its own: an inherited one would take the base's parameters.
+        namespace.setdefault("__init__", _first_init)
         return super().__new__(cls, name, bases, namespace)
 
 
@@ -58,26 +81,6 @@ class Record(metaclass=RecordType):
     """Base of records; equal only to themselves."""
 
     _fields: ClassVar[Mapping[str, _Field]]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Compile the class's own ``__init__``, put it in place, and use it."""
-        cls = type(self)
-        parameters: list[str] = []
-        lines: list[str] = []
-        scope: dict[str, Any] = {}
-        for name, item in cls._fields.items():
-            if item.has_default:
-                scope[f"_{name}"] = item.default
-                parameters.append(f"{name}=_{name}")
-            else:
-                parameters.append(name)
-            lines.append(f" self.{name} = {name}")
-        body = "\n".join(lines) or " pass"
-        exec(f"def __init__(self, {', '.join(parameters)}):\n{body}", scope)
-        made = scope["__init__"]
-        made.__qualname__ = f"{cls.__qualname__}.__init__"
-        cls.__init__ = made
-        made(self, *args, **kwargs)
 
     def __repr__(self) -> str:
         shown = ", ".join(

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from kedi.syntax.ast import Call, Field, Name, Part, Python, Read, Template, Text, Value
-from kedi.syntax.embedded import Kind, parse_python
+from kedi.syntax.embedded import Kind, compile_simple, parse_python
 from kedi.syntax.faults import Fault
 
 Span = tuple[int, int]
@@ -37,6 +37,10 @@ def decode(raw: str) -> str:
     if "\\" in raw or "~~" in raw:
         return _escape.sub(_unescape, raw)
     return raw
+
+
+compile_at_once = False
+"""Whether simple expressions are compiled, because what is parsed will run, or only parsed."""
 
 
 def to_name(text: str, span: Span) -> Name:
@@ -65,6 +69,10 @@ def inline(text: str, start: int, end: int, kind: Kind = "expr") -> Python:
         code_start += len(raw) - len(raw.lstrip())
     if "\n" in code:
         return _long_inline(text, start, end, code, code_start, kind)
+    if compile_at_once and kind == "expr":
+        compiled = compile_simple(text, code, code_start)
+        if compiled is not None:
+            return Python(start, end, code, code_start, kind, 0, False, None, compiled)
     return Python(
         start, end, code, code_start, kind, 0, False, parse_python(text, code, code_start, kind)
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kedi.syntax import ast, engine
+from kedi.syntax import ast, engine, pieces
 from kedi.syntax.cache import TwoGenerations
 from kedi.syntax.faults import Fault, nearest
 from kedi.syntax.pieces import reject_fields, to_template
@@ -51,6 +51,9 @@ def parse_line(context: str, text: str) -> Parsed:
     key = (context, text)
     found = _lines.get(key)
     if found is None:
+        # A line of a fragment runs at once, so its Python is compiled rather than parsed. Another
+        # thread may change this in between: either way checks the same.
+        pieces.compile_at_once = context == "fragment"
         try:
             found = _parse(context, text)
         except Fault as fault:
