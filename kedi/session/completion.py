@@ -226,10 +226,12 @@ class _Request:
                 yield Candidate(name, kind, _detail(value), 2)
 
     def _bound(self) -> Iterator[tuple[str, Any]]:
-        """Visible bindings, inner ones first; a pending name has no value yet."""
+        """Visible bindings that fit, inner ones first; a pending name has no value yet."""
+        prefix = self.place.prefix.lower()
         for part in self.scope.chain():
             for name in part.own_names():
-                yield name, dict_get(part, name, MISSING)
+                if name.lower().startswith(prefix):
+                    yield name, dict_get(part, name, MISSING)
 
     def _python(self, code: str) -> Iterator[Candidate]:
         declared = self.declared()
