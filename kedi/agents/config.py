@@ -128,7 +128,8 @@ def _with_adapter_keywords(config: AgentConfig, extra: dict[str, Any]) -> AgentC
                 + ("" if near else "; keywords for an adapter need `adapter=` with its name")
             )
         entry = lookup(chosen, kind)
-        if name not in entry.keywords and near:
+        nearest = get_close_matches(name, [*entry.keywords, *PARAMETERS], 1)
+        if name not in entry.keywords and near and nearest == near:
             raise TypeError(f"there is no parameter `{name}`: did you mean `{near[0]}`?")
         check_keywords(entry, {name: extra[name]})
     return replace(config, adapter_kwargs={**config.adapter_kwargs, **extra})

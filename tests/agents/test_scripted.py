@@ -114,3 +114,10 @@ def test_bad_scripts_are_refused(answers: Any) -> None:
         ScriptedAdapter(answers)
     with pytest.raises(ConfigurationError, match="answers"):
         create(answers=answers)
+
+
+def test_an_error_of_the_function_is_only_that_error() -> None:
+    adapter = ScriptedAdapter(lambda prompt: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        adapter.produce_sync(template="q", output_schema={"x": str})
+    assert caught.value.__context__ is None

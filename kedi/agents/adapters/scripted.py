@@ -153,11 +153,11 @@ def _call(function: Callable[..., Any], prompt: str, schema: dict[str, Any]) -> 
 
     try:
         inspect.signature(function).bind(prompt, schema)
-    except TypeError:
-        return function(prompt)
-    except ValueError:
-        return function(prompt)
-    return function(prompt, schema)
+        takes_schema = True
+    except (TypeError, ValueError):
+        takes_schema = False
+    # Called outside of the handler: its own errors have nothing to do with the signature.
+    return function(prompt, schema) if takes_schema else function(prompt)
 
 
 def _shown(prompt: str) -> str:
