@@ -162,14 +162,18 @@ class InteractiveSession:
 
     # ── reading ──────────────────────────────────────────────────────────────
 
-    def bindings(self) -> list[BindingView]:
-        """The session's own names with kind, declared type, value and origin; nothing is run."""
+    def bindings(self, *, run_repr: bool = False) -> list[BindingView]:
+        """The session's own names with kind, declared type, value and origin; nothing is run.
+
+        ``run_repr`` lets objects that hold little show themselves by their own ``__repr__``.
+        """
         from kedi.session.inspect import view_scope
         from kedi.session.origins import Origins
 
         if self._origins is None:
             self._origins = Origins()
-        return view_scope(self._scope, origins=self._origins.update(self._fragments))
+        origins = self._origins.update(self._fragments)
+        return view_scope(self._scope, origins=origins, run_repr=run_repr)
 
     def complete(self, text: str, cursor: int | None = None) -> list[Completion]:
         """Completions for ``text`` at the offset ``cursor`` (its end by default), best first."""

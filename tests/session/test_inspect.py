@@ -87,6 +87,28 @@ def test_bindings(make: Make) -> None:
     }  # fmt: skip
 
 
+def test_reprs_run_on_request_only(make: Make) -> None:
+    class Speaks:
+        def __init__(self) -> None:
+            self.calls = 0
+
+        def __repr__(self) -> str:
+            self.calls += 1
+            return "speaks"
+
+    thing = Speaks()
+    session = make(env={"thing": thing})
+    session.execute("[kept] = `thing`\n[many] = `[thing]`")
+    assert [view.preview for view in session.bindings()] == [
+        "<Speaks calls=0>",
+        "[<Speaks calls=0>]",
+    ]
+    session.complete("= <")
+    session.complete("= `kept.")
+    assert thing.calls == 0
+    assert [view.preview for view in session.bindings(run_repr=True)] == ["speaks", "[speaks]"]
+
+
 def test_an_origin_is_the_last_binding(session: InteractiveSession) -> None:
     session.execute("[a] = 1\n[b] = 1")
     session.execute("[a] = 2")
