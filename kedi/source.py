@@ -44,9 +44,9 @@ def split_lines(text: str) -> list[str]:
 
 
 class LineIndex:
-    """Offsets of line starts, and conversion between offsets and editor positions.
+    r"""Offsets of line starts, and conversion between offsets and editor positions.
 
-    ``text`` is used as given; a line ends at ``\\n``, ``\\r\\n`` or ``\\r``.
+    ``text`` is used as given; a line ends at ``\n``, ``\r\n`` or ``\r``.
     Positions outside the text are clamped to it, as the language server
     protocol asks of servers.
     """

@@ -6,7 +6,9 @@ from kedi.runtime.program import KediRuntime, compile_program
 from kedi.syntax.ast import ParseResult, Program
 
 
-def parse_program(source: str, source_path: str | None = None, *, source_name: str | None = None) -> Program:
+def parse_program(
+    source: str, source_path: str | None = None, *, source_name: str | None = None
+) -> Program:
     """Parse a complete source.
 
     ``source_path`` is the file it came from (imports are relative to it) or a
