@@ -13,7 +13,7 @@ ROUNDS = 11
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One comparison: ``ours`` and ``peer`` in seconds (or ``unit``), and a bound of their ratio."""
+    """One comparison: ``ours`` and ``peer`` in seconds (or ``unit``); a bound of their ratio."""
 
     what: str
     ours: float
