@@ -56,9 +56,12 @@ TEXT_LIMIT = 50_000_000
 _DEPTH = 8
 _HEAVY = 10_000
 
-#: Modules of the standard library whose classes run no user code in their ``__repr__``.
+#: Packages whose classes run no user code in their ``__repr__``.
 _KNOWN = frozenset(
-    ("datetime", "decimal", "fractions", "uuid", "pathlib", "enum", "ipaddress", "re", "zoneinfo")
+    (
+        *("datetime", "decimal", "enum", "fractions", "ipaddress", "kedi", "pathlib", "re"),
+        *("uuid", "zoneinfo"),
+    )
 )
 
 
