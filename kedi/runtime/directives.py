@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from kedi.agents.config import AgentConfig, make_config
@@ -151,7 +150,7 @@ def read_profile(compiler: Compiler, stmt: Stmt, line: int) -> ProfileValue:
     name = node.name.text
     site = compiler.site(stmt, line, "directive", f"> profile: {name}")
     first = stmt.body[0].node if stmt.body else None
-    docstring = cleandoc(first.text) if isinstance(first, syntax.Docstring) else None
+    docstring = first.text.strip() if isinstance(first, syntax.Docstring) else None
     members = tuple(
         read_directive(compiler, child, line)
         for child in stmt.body

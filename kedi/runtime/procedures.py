@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -363,4 +362,5 @@ def compile_procedure(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, 
 
 def _docstring(stmt: Stmt) -> str | None:
     first = stmt.body[0].node if stmt.body else None
-    return inspect.cleandoc(first.text) if isinstance(first, syntax.Docstring) else None
+    # The parser has taken the indentation off.
+    return first.text.strip() if isinstance(first, syntax.Docstring) else None

@@ -151,7 +151,7 @@ class Piece:
         return _placed(code, self.unit, self.first_line - 2, self.kind)
 
     def _from_tree(self, shared: tuple[str, ...]) -> CodeType:
-        future, body = _split_future(self.body)
+        body = list(self.body)
         if shared:
             body.insert(0, ast.Global(names=list(shared), **_START))
         if not body:
@@ -165,7 +165,7 @@ class Piece:
         )
         if "type_params" in ast.FunctionDef._fields:
             function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        outer = self._compile([*future, function])
+        outer = self._compile([function])
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
         return _placed(code, self.unit, self.first_line - 1, self.kind)
 
@@ -262,17 +262,6 @@ def looks_up_by_name(code: CodeType) -> bool:
     if any(not item.co_flags & inspect.CO_NEWLOCALS for item in codes[1:]):
         return True
     return any("eval" in item.co_names or "exec" in item.co_names for item in codes)
-
-
-def _split_future(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """``from __future__`` imports at the beginning, which only a module may have, and the rest."""
-    count = 0
-    while count < len(body):
-        item = body[count]
-        if not (isinstance(item, ast.ImportFrom) and item.module == "__future__"):
-            break
-        count += 1
-    return body[:count], body[count:]
 
 
 class _WriteThrough(ast.NodeTransformer):

@@ -109,7 +109,7 @@ class _Storing:
         self.bridge = looks_up_by_name(code)
         #: Functions and classes are made, which take their module's name from the scope.
         self.named = makes_named(code)
-        builtin = self.stored & BUILTIN_NAMES - frozenset(code.co_cellvars)
+        builtin = self.stored & BUILTIN_NAMES
         self.builtin = piece.read_first(builtin) if builtin else builtin
         self.variants: dict[frozenset[str], CodeType] = {}
 
