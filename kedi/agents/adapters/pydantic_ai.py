@@ -213,9 +213,11 @@ class PydanticAdapter:
                 original=problem,
             ) from problem
         except ImportError as problem:
+            # Without a provider's name the model is one behind an OpenAI-compatible base URL.
+            extra = provider.split("-")[0] if colon else "openai"
             raise ModelCallError(
                 f"the model `{name}` cannot be used: {problem}",
-                hint=f"`pip install 'pydantic-ai-slim[{provider.split('-')[0]}]'`",
+                hint=f"`pip install 'pydantic-ai-slim[{extra}]'`",
                 original=problem,
             ) from problem
 
