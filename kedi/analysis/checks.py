@@ -22,6 +22,7 @@ from kedi.syntax.ast import (
     Assign,
     Auto,
     Broken,
+    Call,
     Case,
     Data,
     Directive,
@@ -45,6 +46,7 @@ from kedi.syntax.ast import (
     Profile,
     Program,
     Prose,
+    PythonStatement,
     RawCall,
     Return,
     Show,
@@ -66,9 +68,36 @@ def compile_errors(program: Program, names: Names | None = None) -> list[Diagnos
     ``names`` answers for what is visible from outside (earlier fragments,
     ``env``, modules) and is asked only for names the program does not bind.
     """
+    if _is_plain(program):
+        return []
     checker = Checker(program.source.name, names or NoNames())
     checker.program(program)
     return checker.report.sorted()
+
+
+def _is_plain(program: Program) -> bool:
+    """Whether every statement is of a kind, and in a place, that no check concerns.
+
+    Most fragments of a session are one such statement.
+    """
+    returned = False
+    for chunk in program.chunks:
+        stmt = chunk.stmt
+        if stmt is None:
+            continue
+        if returned:
+            return False
+        node = stmt.node
+        if isinstance(node, PythonStatement):
+            continue
+        if isinstance(node, Return):
+            returned = True
+        elif not isinstance(node, Init) or node.target.type is not None:
+            return False
+        # Arguments of calls may hold fields with types.
+        if any(isinstance(part, Call) for part in node.value.parts):
+            return False
+    return True
 
 
 def unreachable(report: Reporter, place: Place, returned: Place) -> None:
