@@ -13,7 +13,7 @@ from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Site
 from kedi.runtime.promises import force
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import Contract, Scope, dict_set, new_scope
+from kedi.runtime.scopes import MISSING, Contract, Scope, dict_set, new_scope
 from kedi.runtime.traces import INTERNAL_FILE, finish, record
 from kedi.runtime.types import ANY as ANY_CONTRACT
 from kedi.runtime.types import EPOCH, STR, TypeContract, TypeSource
@@ -251,9 +251,12 @@ def build_function(info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[.
     names = tuple(name for name, _ in info.parameters)
     code = _wrapper_code(names).replace(co_name=info.name, co_qualname=info.name)
     inner = code.co_names[0]
-    function = FunctionType(
-        code, {inner: info.call, "__name__": info.unit.name}, info.name, defaults or None
-    )
+    module = info.scope.lookup("__name__")
+    names_of_module = {
+        inner: info.call,
+        "__name__": info.unit.name if module is MISSING else module,
+    }
+    function = FunctionType(code, names_of_module, info.name, defaults or None)
     function.__doc__ = info.docstring
     function.__annotations__ = info.annotations
     function.__dict__[_INFO] = info
