@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kedi.agents.calls import CallObserver, call_model
 from kedi.agents.capabilities import adapter_name
@@ -50,16 +50,7 @@ def _template(
 ) -> tuple[Site, Step]:
     interpreter = compiler.interpreter
     site = compiler.site(stmt, line, "template", ">>")
-    fields = [
-        (
-            part.name.text,
-            TypeSource(site.at(part.type, "type expression", part.type.text), part.type)
-            if part.type is not None
-            else None,
-        )
-        for part in parts
-        if isinstance(part, syntax.Field)
-    ]
+    fields = _fields(site, parts)
     if interpreter.engine.parallel:
         prompt = _Deferred(interpreter, site, parts)
 
@@ -125,23 +116,73 @@ def claim_runner(
     render = text_runner(interpreter, site, parts)
 
     def judge(frame: RunFrame, scope: Scope) -> bool:
-        prompt = render(frame, scope)
-        if not interpreter.engine.parallel:
-            return perform(frame, scope, site, "claim", prompt, {}).claim
-        # Also on the engine, though waited for: it counts the calls that run at a time.
-        adapter, request = build_request(interpreter, scope, "claim", prompt, {})
-        answers: list[bool] = []
-
-        def make(own: RunFrame) -> Mapping[str, Any]:
-            answers.append(dispatch(own, site, adapter, request).claim)
-            return {}
-
-        call = schedule(frame, scope, site, (), {}, make)
-        call.whole.resolve()
-        release(frame, call)
-        return answers[0]
+        return ask(frame, scope, site, "claim", render(frame, scope), {}).claim
 
     return judge
+
+
+def ask(
+    frame: RunFrame,
+    scope: Scope,
+    site: Site,
+    kind: RequestKind,
+    prompt: str,
+    contracts: Mapping[str, TypeContract],
+) -> CallRecord:
+    """Make a call and wait for it."""
+    interpreter = frame.interpreter
+    if not interpreter.engine.parallel:
+        return perform(frame, scope, site, kind, prompt, contracts)
+    # On the engine all the same: it counts the calls that run at a time.
+    adapter, request = build_request(interpreter, scope, kind, prompt, contracts)
+    answers: list[CallRecord] = []
+
+    def make(own: RunFrame) -> Mapping[str, Any]:
+        answers.append(dispatch(own, site, adapter, request))
+        return {}
+
+    call = schedule(frame, scope, site, (), {}, make)
+    call.whole.resolve()
+    release(frame, call)
+    return answers[0]
+
+
+def structured_runner(
+    interpreter: Interpreter, site: Site, parts: Sequence[syntax.Part]
+) -> Callable[[RunFrame, Scope], str]:
+    """A mini template with fields, as an argument: one call, then its text with the answers in it.
+
+    The fields are bound in the scope of the statement, as those of a template are.
+    """
+    runners = [text_runner(interpreter, site, [part]) for part in parts]
+    fields = _fields(site, parts)
+    names = [part.name.text if isinstance(part, syntax.Field) else None for part in parts]
+
+    def fill(frame: RunFrame, scope: Scope) -> str:
+        contracts = _contracts(frame, scope, fields)
+        pieces = [run(frame, scope) for run in runners]
+        record = ask(frame, scope, site, "structured", "".join(pieces), contracts)
+        for name, contract in contracts.items():
+            bind(frame, scope, name, record.values[name], contract)
+        return "".join(
+            piece if name is None else rendered(record.values[name])
+            for name, piece in zip(names, pieces, strict=True)
+        )
+
+    return fill
+
+
+def _fields(site: Site, parts: Sequence[syntax.Part]) -> list[tuple[str, TypeSource | None]]:
+    return [
+        (
+            part.name.text,
+            TypeSource(site.at(part.type, "type expression", part.type.text), part.type)
+            if part.type is not None
+            else None,
+        )
+        for part in parts
+        if isinstance(part, syntax.Field)
+    ]
 
 
 def _contracts(frame: RunFrame, scope: Scope, fields: Fields) -> dict[str, TypeContract]:
@@ -226,8 +267,13 @@ def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -
     return record
 
 
-def _repaired(record: CallRecord, values: Mapping[str, Any]) -> CallRecord:
+def _repaired(record: CallRecord, values: Any) -> CallRecord:
     """The record with an observer's values, checked like a model's."""
+    if not isinstance(values, Mapping):
+        raise KediTypeExecutionError(
+            f"`model_response` must give a mapping of fields or None, not {type(values).__name__}"
+        )
+    values = cast("Mapping[str, Any]", values)
     schema: dict[str, Any] = record.request.output_schema or {"text": str}
     unknown = [str(name) for name in values if name not in schema]
     missing = [name for name in schema if name not in values]

@@ -132,10 +132,18 @@ def _calling(name: str) -> str:
     return "define a procedure with `@`, or import it first"
 
 
+def _argument_runner(interpreter: Interpreter, site: Site, value: syntax.Value) -> Run:
+    if any(isinstance(part, syntax.Field) for part in value.parts):
+        from kedi.runtime.models import structured_runner
+
+        return structured_runner(interpreter, site.at(value, "template", ">>"), value.parts)
+    return value_runner(interpreter, site, value)
+
+
 def call_runner(interpreter: Interpreter, site: Site, part: syntax.Call) -> Run:
     """``<name(arguments)>``: arguments left to right, then one call."""
     name = part.name.text
-    arguments = [value_runner(interpreter, site, item) for item in part.arguments]
+    arguments = [_argument_runner(interpreter, site, item) for item in part.arguments]
 
     def call(frame: RunFrame, scope: Scope) -> Any:
         target = scope.lookup(name)
