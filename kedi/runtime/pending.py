@@ -77,12 +77,19 @@ def schedule(
         lambda: context.run(_run, call, after, make, outer),
         lambda: call.settle_all(KediExecutionError("the execution engine was closed")),
     )
-    frame.interpreter.engine.submit(call.job, after)
+    engine = frame.interpreter.engine
     if frame.calls is None:
         frame.calls = []
     elif len(frame.calls) % _TIDY == 0:
         _tidy(frame)
     frame.calls.append(call)
+    try:
+        engine.submit(call.job, after)
+    except BaseException as error:
+        # Refused, or interrupted on the way: nobody may wait for it.
+        engine.abandon([call.job])
+        call.settle_all(error)
+        raise
     for name in contracts:
         _bind(frame, call, name)
     return call

@@ -52,6 +52,8 @@ def engine_for(config: AgentConfig, engine: ExecutionEngine | str | None = None)
             raise ValueError(f"engine must be 'sequential' or 'parallel', not {engine!r}")
         return make_engine(engine == "parallel", config.max_workers)
     if engine is not None:
+        if isinstance(engine, type):
+            raise TypeError(f"engine is the class {engine.__name__}: write `{engine.__name__}(…)`")
         if not isinstance(engine, ExecutionEngine):
             raise TypeError(f"{type(engine).__name__} is not an execution engine")
         return engine

@@ -60,12 +60,14 @@ class Stages:
             )
             for number in range(helpers)
         ]
-        for thread in threads:
-            thread.start()
         try:
+            for thread in threads:
+                thread.start()
             self._work()
             for thread in threads:
-                _wait_for(thread, None)
+                # A bounded wait in a loop keeps Ctrl+C responsive on every platform.
+                while thread.is_alive():
+                    thread.join(0.2)
         except BaseException:
             self._stop(threads)
             raise
@@ -144,17 +146,10 @@ class Stages:
     def _stop(self, threads: Sequence[threading.Thread]) -> None:
         with self._guard:
             self._limit = 0
-        for thread in threads:
-            if thread.is_alive() and thread.ident is not None:
-                interrupt(thread.ident)
-        for thread in threads:
-            _wait_for(thread, _GRACE / len(threads))
-
-
-def _wait_for(thread: threading.Thread, seconds: float | None) -> None:
-    if seconds is not None:
-        thread.join(seconds)
-        return
-    # A bounded wait in a loop keeps Ctrl+C responsive on every platform.
-    while thread.is_alive():
-        thread.join(0.2)
+        # One that is only just starting finds nothing to do.
+        alive = [thread for thread in threads if thread.is_alive()]
+        for thread in alive:
+            assert thread.ident is not None
+            interrupt(thread.ident)
+        for thread in alive:
+            thread.join(_GRACE / len(alive))
