@@ -28,6 +28,10 @@ def _run(invocation: Invocation) -> int:
             from kedi.cli.programs import run_program
 
             return run_program(invocation)
+        case "idle":
+            from kedi.cli.idle import run_idle
+
+            return run_idle(invocation)
         case "parse":
             from kedi.cli.parsing import show_statements
 

@@ -6,7 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
-Command = Literal["run", "parse", "test", "eval", "install", "model install", "help", "version"]
+Command = Literal[
+    "run", "idle", "parse", "test", "eval", "install", "model install", "help", "version"
+]
 
 
 # Plain classes: making dataclasses costs a start of the command a millisecond each.
@@ -33,6 +35,10 @@ OPTIONS: tuple[Option, ...] = (
     Option(("-p", "--parse"), None, "only parse: print the statements or every syntax error"),
     Option(("--test",), None, "run the `@test` cases instead of the program"),
     Option(("--eval",), None, "run the `@eval` suites instead of the program"),
+    Option(("--idle",), None, "start a terminal session instead of a program"),
+    Option(("--highlight",), None, "with `--idle`: colour what is typed"),
+    Option(("--record",), None, "with `--idle`: save the session at its end"),
+    Option(("--load",), "PATH", "with `--idle`: go on with a saved session, and save it again"),
     Option(("--adapter",), "NAME", "adapter or agent that answers templates (KEDI_ADAPTER)"),
     Option(("--adapter-model",), "MODEL", "model it uses (KEDI_ADAPTER_MODEL)"),
     Option(("-h", "--help"), None, "show this help", ("run", "parse", "install", "model")),
@@ -41,13 +47,7 @@ OPTIONS: tuple[Option, ...] = (
 
 #: Options of other versions or of coming parts. As program arguments they would be
 #: silently without effect.
-_NOT_HERE = {
-    "--idle": "the terminal REPL is not in this version: use `-c TEXT` or `kedi.interactive()`",
-    "--record": "the terminal REPL is not in this version",
-    "--load": "the terminal REPL is not in this version",
-    "--highlight": "the terminal REPL is not in this version",
-    "--optimize": "optimizing prompts is not in this version",
-}
+_NOT_HERE = {"--optimize": "optimizing prompts is not in this version"}
 
 
 class Usage:
@@ -65,6 +65,7 @@ USAGES: dict[str, Usage] = {
         (
             "kedi [OPTIONS] FILE [--NAME VALUE …]",
             "kedi [OPTIONS] -c TEXT [--NAME VALUE …]",
+            "kedi --idle [OPTIONS]",
             "kedi parse FILE",
             "kedi install [MANIFEST]",
             "kedi model install",
@@ -104,9 +105,13 @@ class Invocation:
     """A parsed command line. ``source`` is a path or ``-``; ``text`` the program of ``-c``.
 
     ``arguments`` are the program's own; ``ignored`` tokens that mean nothing.
+    ``highlight``, ``record`` and ``load`` (a path) belong to the command ``idle``.
     """
 
-    __slots__ = ("adapter", "arguments", "command", "ignored", "model", "source", "text", "topic")
+    __slots__ = (
+        *("adapter", "arguments", "command", "highlight", "ignored", "load", "model", "record"),
+        *("source", "text", "topic"),
+    )
 
     def __init__(
         self, command: Command = "run", *, source: str | None = None, topic: str = "run"
@@ -118,6 +123,9 @@ class Invocation:
         self.model: str | None = None
         self.arguments: dict[str, str | bool] = {}
         self.ignored: list[str] = []
+        self.highlight = False
+        self.record = False
+        self.load: str | None = None
         self.topic = topic
 
 
@@ -219,6 +227,10 @@ class _Parser:
             self.result.command = "help"
         elif flag == "--version":
             self.result.command = "version"
+        elif flag == "--highlight":
+            self.result.highlight = True
+        elif flag == "--record":
+            self.result.record = True
         elif flag not in self.modes:
             self.modes.append(flag)
 
@@ -227,6 +239,12 @@ class _Parser:
             self.result.adapter = value
         elif flag == "--adapter-model":
             self.result.model = value
+        elif flag == "--load":
+            if not value:
+                raise UsageError("`--load` needs the path of a saved session")
+            if self.result.load is not None:
+                raise UsageError("`--load` is given twice")
+            self.result.load = as_typed(value)
         elif self.has_program:
             what = "`-c`" if self.result.source is None else f"`{self.result.source}`"
             raise UsageError(f"one program at a time: {what} is given too", _after_dashes("-c"))
@@ -252,8 +270,25 @@ class _Parser:
         if len(self.modes) > 1:
             raise UsageError(f"{' and '.join(self.modes)} exclude each other")
         if self.modes:
-            modes: dict[str, Command] = {"--parse": "parse", "--test": "test", "--eval": "eval"}
+            modes: dict[str, Command] = {
+                **{"--parse": "parse", "--test": "test", "--eval": "eval"},
+                "--idle": "idle",
+            }
             result.command = modes[self.modes[0]]
+        if result.command == "idle":
+            if self.has_program:
+                given = "`-c`" if result.source is None else f"`{result.source}`"
+                raise UsageError(
+                    f"`--idle` takes no program and no arguments of one: {given} is given",
+                    "`:load FILE` in the session runs a file there",
+                )
+            return
+        for flag, given in (
+            *(("--highlight", result.highlight), ("--record", result.record)),
+            ("--load", result.load is not None),
+        ):
+            if given:
+                raise UsageError(f"`{flag}` needs `--idle`", _after_dashes(flag))
         if not self.has_program:
             raise UsageError("no program is given", "name a file, or write `-c TEXT`")
         if result.text is not None and result.command in ("test", "eval"):

@@ -78,7 +78,7 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
         # Said above already.
         warnings.simplefilter("ignore", RuntimeWarning)
         runtime = compile_program(
-            program, arguments=invocation.arguments, **_configuration(invocation)
+            program, arguments=invocation.arguments, **configuration(invocation)
         )
     gc.enable()
     # Embedded Python may import what lies beside the program, unless the name is taken.
@@ -87,7 +87,8 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
     return runtime
 
 
-def _configuration(invocation: Invocation) -> dict[str, Any]:
+def configuration(invocation: Invocation) -> dict[str, Any]:
+    """Keywords for what ``--adapter`` and ``--adapter-model`` choose."""
     config: dict[str, Any] = {}
     if invocation.adapter is not None:
         from kedi.agents.errors import ConfigurationError

@@ -1,0 +1,36 @@
+"""``kedi --idle``: the terminal REPL."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kedi.cli import terminal
+from kedi.cli.programs import configuration
+from kedi.errors import KediError
+
+if TYPE_CHECKING:
+    from kedi.cli.options import Invocation
+
+
+def run_idle(invocation: Invocation) -> int:
+    """Start the REPL with what the command line and ``.env`` configure; its exit status."""
+    from kedi.repl.start import Settings, start
+
+    terminal.load_environment()
+    # Embedded Python may import what lies here, unless the name is taken.
+    sys.path.append(str(Path.cwd()))
+    settings = Settings(
+        configuration(invocation),
+        invocation.record,
+        Path(invocation.load).expanduser() if invocation.load is not None else None,
+        invocation.highlight,
+    )
+    try:
+        return start(settings)
+    except OSError as error:
+        if isinstance(error, KediError) or invocation.load is None or error.filename is None:
+            raise
+        terminal.complain(f"`{invocation.load}` cannot be loaded: {error.strerror or error}")
+        return 2
