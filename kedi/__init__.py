@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kedi.runtime.program import KediRuntime
     from kedi.runtime.promises import KediPromise, force
     from kedi.session.session import InteractiveSession
+    from kedi.session.snapshot import dump_session, load_session
 
 _HOMES = {
     "configure": "kedi.agents.config",
@@ -52,6 +53,8 @@ _HOMES = {
     "KediPromise": "kedi.runtime.promises",
     "force": "kedi.runtime.promises",
     "InteractiveSession": "kedi.session.session",
+    "dump_session": "kedi.session.snapshot",
+    "load_session": "kedi.session.snapshot",
 }
 
 
@@ -109,8 +112,10 @@ __all__ = [
     "configure",
     "context",
     "default_debug_export_path",
+    "dump_session",
     "force",
     "interactive",
+    "load_session",
     "parallel",
     "reset_config",
 ]

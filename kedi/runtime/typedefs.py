@@ -39,10 +39,7 @@ def compile_type(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]
     interpreter = compiler.interpreter
     unit = compiler.unit
     name = node.name.text
-    site = compiler.site(stmt, line, "definition", f"~{name}")
-    if name in ATOMS:
-        SHADOWED.add(name)
-    _check_names(compiler, stmt, line, node)
+    site = read_type(compiler, stmt, line)
     fields: list[tuple[str, TypeSource | None, Run | None]] = []
     for item in node.fields:
         where = site.at(item, "type expression", item.name.text)
@@ -71,6 +68,20 @@ def compile_type(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]
         bind(frame, scope, name, model, None)
 
     return site, define
+
+
+def read_type(compiler: Compiler, stmt: Stmt, line: int) -> Site:
+    """The place of a ``~Name(…)`` statement, once its names are known to be usable.
+
+    Raises :class:`~kedi.errors.KediCompileError`.
+    """
+    node = stmt.node
+    assert isinstance(node, syntax.TypeDef)
+    name = node.name.text
+    if name in ATOMS:
+        SHADOWED.add(name)
+    _check_names(compiler, stmt, line, node)
+    return compiler.site(stmt, line, "definition", f"~{name}")
 
 
 def _check_names(compiler: Compiler, stmt: Stmt, line: int, node: syntax.TypeDef) -> None:

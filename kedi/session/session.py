@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 from kedi.agents.pool import AdapterPool
 from kedi.errors import KediParseError, SessionStateError
@@ -20,10 +21,13 @@ from kedi.source import SourceFile
 from kedi.syntax.parser import parse
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kedi.runtime.hooks import Observer
     from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
     from kedi.session.origins import Origins
+    from kedi.session.snapshot_parts import Hole, SessionParts
     from kedi.syntax.ast import ParseResult
 
 
@@ -63,6 +67,7 @@ class InteractiveSession:
         self._completions: Memory | None = None
         self._evaluations = 0
         self._gate = Gate()
+        self._holes: Sequence[Hole] = ()
 
     # ── executing ────────────────────────────────────────────────────────────
 
@@ -150,15 +155,9 @@ class InteractiveSession:
         return f"<interactive:{number}>"
 
     def _unit(self, source: str, name: str, *, named: bool) -> Unit:
-        directory = self.config.cwd
-        path: str | None = None
-        if named and not (name.startswith("<") and name.endswith(">")):
-            file = self.config.cwd / name
-            if file.parent.is_dir():
-                directory = file.parent
-            if file.is_file():
-                path = str(file)
-        return Unit(SourceFile(name, source, path), "fragment", str(directory))
+        if named:
+            return fragment_unit(self.config.cwd, source, name)
+        return Unit(SourceFile(name, source), "fragment", str(self.config.cwd))
 
     # ── reading ──────────────────────────────────────────────────────────────
 
@@ -209,6 +208,44 @@ class InteractiveSession:
         """Attach a step observer (or detach with ``None``); takes effect at the next statement."""
         self._interpreter.observer = observer
 
+    # ── snapshots ────────────────────────────────────────────────────────────
+
+    def dump(self, path: str | os.PathLike[str], *, partial: bool = False) -> None:
+        """Save the session to a file, all or nothing; see :func:`kedi.dump_session`."""
+        from kedi.session.snapshot import write_snapshot
+
+        with self._gate.entered("saving a snapshot"):
+            write_snapshot(self._parts(), path, partial=partial)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
+        """A session of this class from a file; for the options see :func:`kedi.load_session`."""
+        from kedi.session.snapshot import load_session
+
+        return load_session(path, session_type=cls, **options)
+
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """What the snapshot this session comes from could not hold, and nobody has bound since."""
+        if not self._holes:
+            return ()
+        from kedi.session.snapshot_parts import open_holes
+
+        return open_holes(self._parts())
+
+    def _parts(self) -> SessionParts:
+        from kedi.session.snapshot_parts import SessionParts
+
+        return SessionParts(
+            self.config,
+            self._interpreter,
+            self._base,
+            self._scope,
+            self._fragments,
+            self._evaluations,
+            self._holes,
+        )
+
     # ── life cycle ───────────────────────────────────────────────────────────
 
     def close(self) -> None:
@@ -236,3 +273,42 @@ class InteractiveSession:
     def __repr__(self) -> str:
         state = "closed" if self._gate.closed else self._gate.activity or "idle"
         return f"<InteractiveSession {state}, {len(self._fragments)} fragments>"
+
+
+def fragment_unit(cwd: Path, source: str, name: str) -> Unit:
+    """The unit of a fragment; one that is named after a file imports from where that is."""
+    directory = cwd
+    path: str | None = None
+    if not (name.startswith("<") and name.endswith(">")):
+        file = cwd / name
+        if file.parent.is_dir():
+            directory = file.parent
+        if file.is_file():
+            path = str(file)
+    return Unit(SourceFile(name, source, path), "fragment", str(directory))
+
+
+S = TypeVar("S", bound=InteractiveSession)
+
+
+def adopt(session: S, parts: SessionParts) -> S:
+    """Give a fresh session the state in ``parts``, made from a snapshot.
+
+    Raises ``TypeError`` for what is no fresh session.
+    """
+    if not isinstance(session, InteractiveSession):
+        raise TypeError(f"session_type made a {type(session).__name__}, which is no session")
+    if session._fragments or session._gate.closed:
+        session.close()
+        raise TypeError("session_type must make a session that is open and has executed nothing")
+    with session._gate.entered("being restored"):
+        parts.interpreter.handle = session
+        session.config = parts.config
+        session._interpreter = parts.interpreter
+        session._base = parts.base
+        session._scope = parts.scope
+        session._fragments = list(parts.fragments)
+        session._names = {item.name for item in parts.fragments}
+        session._evaluations = parts.evaluations
+        session._holes = parts.holes
+    return session
