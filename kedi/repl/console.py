@@ -69,6 +69,12 @@ class Console:
 
         self.err(f"{paint(label, style, use_color(sys.stderr))}: {text}")
 
+    def interrupted(self) -> None:
+        """Say that something was interrupted, below the `^C` of the terminal."""
+        if self.shorten:
+            begin_line()
+        self.err("interrupted")
+
     def result(self, text: str) -> None:
         """Write the text of a value: all of it, or its beginning and how to see the rest."""
         if not self.shorten:
@@ -91,6 +97,20 @@ class Console:
     def width(self) -> int:
         """Columns to write in."""
         return max(20, shutil.get_terminal_size((100, 24)).columns)
+
+
+def begin_line() -> None:
+    """Go to the beginning of a line of the terminal, of a new one below unfinished output.
+
+    Nobody knows the column, so nearly as many spaces as fill a line are written: they
+    stay on the line only when it was empty.
+    """
+    try:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+        sys.stdout.write(f"{' ' * (width - 1)}\r\x1b[K")
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        pass  # no terminal any more: who writes next will tell
 
 
 def use_color(stream: TextIO | None) -> bool:

@@ -92,7 +92,7 @@ class Shell:
             if not self.interactive:
                 raise
             # It came between two inputs, or while one ended.
-            self.console.err("interrupted")
+            self.console.interrupted()
 
     def submit(self, text: str) -> None:
         """Run an input: a command, a fragment, or a copied session with several of them."""
@@ -155,7 +155,7 @@ class Shell:
             self.failed = True
             if not self.interactive:
                 raise
-            self.console.err("interrupted")
+            self.console.interrupted()
             return False
         except KediError as error:
             self.failed = True

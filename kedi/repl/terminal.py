@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -21,6 +19,7 @@ from prompt_toolkit.lexers import DynamicLexer, Lexer, SimpleLexer
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from kedi.repl.console import begin_line
 from kedi.repl.transcript import CONTINUATION, PRIMARY, cleaned
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class TerminalReader:
         self._session: PromptSession[str] = PromptSession(
             message=self._prompt,
             multiline=True,
-            prompt_continuation=_continuation,
+            prompt_continuation=self._continued,
             key_bindings=self._bindings(),
             completer=SessionCompleter(suggest),
             complete_while_typing=False,
@@ -82,7 +81,7 @@ class TerminalReader:
 
     def read(self) -> str:
         """The next input; blank when Ctrl+C dropped it. Raises ``EOFError``."""
-        _begin_line()
+        begin_line()
         try:
             return self._session.prompt()
         except KeyboardInterrupt:
@@ -99,7 +98,20 @@ class TerminalReader:
             self._composing = False
 
     def _prompt(self) -> str:
-        return CONTINUATION if self._composing else PRIMARY
+        if self._composing:
+            return CONTINUATION
+        # A copied session brings its own prompts.
+        return "" if self._session.default_buffer.text.startswith(PRIMARY) else PRIMARY
+
+    def _continued(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
+        if wrap_count:
+            return [("", " " * len(CONTINUATION))]
+        if not self._composing:
+            lines = self._session.default_buffer.document.lines
+            line = lines[line_number] if line_number < len(lines) else ""
+            if lines[0].startswith(PRIMARY) and line.startswith(("+++", "...")):
+                return []
+        return [("", CONTINUATION)]
 
     def _current_lexer(self) -> Lexer:
         if len(self._session.default_buffer.text) > MAX_HIGHLIGHTED:
@@ -255,10 +267,6 @@ def _highlighting() -> Lexer:
     return PygmentsLexer(KediLexer)
 
 
-def _continuation(width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
-    return [("", " " * width if wrap_count else CONTINUATION)]
-
-
 def _output() -> Output:
     output = create_output()
     if isinstance(output, Vt100_Output):
@@ -266,19 +274,3 @@ def _output() -> Output:
         # when nobody waits for it any more.
         output.enable_cpr = False
     return output
-
-
-def _begin_line() -> None:
-    """Go to the beginning of a line, of a new one if the last output did not end its own.
-
-    Nobody knows the column, so as many spaces as fill a line are written: they stay on
-    the line only when it was empty.
-    """
-    try:
-        width = os.get_terminal_size(sys.stdout.fileno()).columns
-        sys.stdout.flush()
-        if width > 1:
-            sys.stdout.write(f"{' ' * (width - 1)}\r\x1b[K")
-            sys.stdout.flush()
-    except (OSError, ValueError):
-        pass  # no terminal any more: the prompt will tell
