@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kedi.agents.config import make_config
 from kedi.runtime.scopes import MISSING, dict_del, dict_get, dict_has, dict_set
 from kedi.session.session import InteractiveSession
 
@@ -51,6 +53,12 @@ class ReplSession(InteractiveSession):
             dict_set(self._base, LAST, value)
         elif dict_has(self._base, LAST):
             dict_del(self._base, LAST)
+
+    def use_model(self, model: str) -> None:
+        """Choose another model for what follows. Raises ``ConfigurationError``."""
+        agents = make_config(self.config.agents, model=model)
+        self.config = replace(self.config, agents=agents)
+        self._interpreter.config = agents
 
     @contextmanager
     def without_last(self) -> Generator[None]:

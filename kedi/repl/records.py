@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedi.errors import KediError
+from kedi.errors import KediError, SessionDumpError
 
 if TYPE_CHECKING:
     from kedi.repl.console import Console
@@ -46,7 +46,10 @@ class Recorder:
     def save(
         self, session: ReplSession, path: Path | None = None, *, partial: bool = False
     ) -> None:
-        """Write a snapshot. Raises :class:`KediError` and ``OSError``."""
+        """Write a snapshot; a ``partial`` one leaves out, and lists, what cannot be restored.
+
+        Raises :class:`KediError` and ``OSError``.
+        """
         chosen = path or self.path
         target = chosen or new_path()
         if chosen is None:
@@ -54,7 +57,14 @@ class Recorder:
         elif target != self.path:
             _check(target)
         with session.without_last():
-            session.dump(target, partial=partial)
+            try:
+                session.dump(target)
+            except SessionDumpError as error:
+                if not partial:
+                    raise
+                for problem in error.problems:
+                    self.console.note(f"left out: {problem.path}: {problem.reason}")
+                session.dump(target, partial=True)
         self.path = target
 
     def tell(self, session: ReplSession) -> None:

@@ -228,7 +228,12 @@ def resumed(session: ReplSession) -> str:
     """What is there again after a restore."""
     fragments, names = len(session.fragments), [view.name for view in session.bindings()]
     listed = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-    return f"resumed after {fragments} fragments" + (f": {listed}" if names else "")
+    text = f"resumed after {fragments} fragment{'' if fragments == 1 else 's'}"
+    if names:
+        text += f": {listed}"
+    for hole in session.holes:
+        text += f"\nmissing: {hole.path}: {hole.reason}"
+    return text
 
 
 def _output_is_gone(error: BaseException | None) -> bool:

@@ -148,7 +148,12 @@ def _restored(path: Path, settings: Settings) -> ReplSession:
     import kedi
     from kedi.repl.live import ReplSession
 
-    return kedi.load_session(path, session_type=ReplSession, **settings.config)
+    config = dict(settings.config)
+    model = config.pop("model", None)
+    session = kedi.load_session(path, session_type=ReplSession, **config)
+    if model is not None:
+        session.use_model(model)
+    return session
 
 
 def _preload() -> None:

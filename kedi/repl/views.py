@@ -61,6 +61,8 @@ def names(session: ReplSession, part: str, width: int) -> str:
 
 
 def _typed(view: BindingView) -> str:
+    if view.kind == "value" and view.type_label == "Hole":
+        return "missing"
     if view.kind == "value":
         return fit(view.declared or view.type_label, 30)
     return view.kind
@@ -91,6 +93,8 @@ def about(session: ReplSession, expression: str) -> str | None:
         return None
     if view is not None and view.kind == "promise":
         return f"{expression}: still being computed\n{_bound(session, expression)}".rstrip()
+    if value is MISSING and view is not None:
+        value = view.value  # it stands for one that is not there
     kind = "procedure" if type_of(value) == "procedure" else ""
     if is_real(value, type) or kind or callable(value):
         lines = [_signature(value, expression)]
