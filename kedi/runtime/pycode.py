@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+from functools import lru_cache
 from types import CodeType
 from typing import Any, Literal
 
 from kedi.diagnostics import Diagnostic
 from kedi.errors import KediParseError
 from kedi.runtime.frames import Unit
+from kedi.runtime.rewrite import WriteThrough, stored_first, walk
 from kedi.source import Span, from_units
 from kedi.syntax.ast import Python, Stmt, TypeExpr
 
@@ -27,8 +29,6 @@ CODE_NAMES: dict[PieceKind, str] = {
     "type": "<type expression>",
     "prelude": "<prelude>",
 }
-#: Where code after :meth:`Piece.write_through` finds the scope it runs in.
-SCOPE_NAME = "__kedi_scope__"
 _SUSPENDING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _START: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
@@ -135,7 +135,7 @@ class Piece:
         ``None`` sends the caller to the tree, also for its exact error positions.
         """
         if self._compiled is not None:
-            return _placed(self._compiled, self.unit, self.first_line - 2, self.kind)
+            return _placed(self._compiled, self.unit, self.first_line - 2, self.kind, wrapped=True)
         if self.kind in ("expr", "type"):
             # The expression starts on the second line of the wrapper, at its own column.
             text, mode = f"lambda:(\n{' ' * self.width}{self.code}\n)", "eval"
@@ -148,7 +148,7 @@ class Piece:
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
-        return _placed(code, self.unit, self.first_line - 2, self.kind)
+        return _placed(code, self.unit, self.first_line - 2, self.kind, wrapped=True)
 
     def _from_tree(self, shared: tuple[str, ...]) -> CodeType:
         body = list(self.body)
@@ -212,16 +212,16 @@ class Piece:
         if "global" not in self.code:
             return frozenset()
         return frozenset(
-            name for item in _walk(self.body) if isinstance(item, ast.Global) for name in item.names
+            name for item in walk(self.body) if isinstance(item, ast.Global) for name in item.names
         )
 
     def write_through(self, names: frozenset[str]) -> None:
         """Let functions and classes in the piece store these ``global`` names through the scope.
 
         So a function that outlives the piece still writes to the owner of a binding, and
-        what it writes is checked. The code then expects the scope under :data:`SCOPE_NAME`.
+        what it writes is checked. The code then expects the scope under ``SCOPE_NAME``.
         """
-        writer = _WriteThrough(names)
+        writer = WriteThrough(names)
         if self.kind == "prelude":
             # Its own stores reach the scope, but not those of names that it declares global.
             writer.begin(self.body)
@@ -236,7 +236,7 @@ class Piece:
 
         ``max = max(a, b)`` works in a module; with a local of a function it would not.
         """
-        return frozenset(name for name in names if not _stored_first(self.body, name))
+        return frozenset(name for name in names if not stored_first(self.body, name))
 
 
 def own_locals(code: CodeType) -> frozenset[str]:
@@ -264,105 +264,8 @@ def looks_up_by_name(code: CodeType) -> bool:
     return any("eval" in item.co_names or "exec" in item.co_names for item in codes)
 
 
-class _WriteThrough(ast.NodeTransformer):
-    """Turns stores of global names in functions and classes into stores in the scope."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-        self.used = False
-        self._active: frozenset[str] = frozenset()
-
-    def begin(self, body: list[ast.stmt]) -> None:
-        """Treat ``body`` as the block that the visited statements belong to."""
-        self._active = self.names & _own_globals(body)
-
-    def _block(self, node: Any) -> Any:
-        # Decorators, defaults and bases belong to the enclosing block.
-        outer, inner = self._active, list[ast.stmt](node.body)
-        node.body = []
-        self.generic_visit(node)
-        self._active = self.names & _own_globals(inner)
-        node.body = [self.visit(item) for item in inner]
-        self._active = outer
-        return node
-
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _block
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        outer, self._active = self._active, frozenset()
-        self.generic_visit(node)
-        self._active = outer
-        return node
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        # Its target is a local of the comprehension, whatever is declared around it.
-        node.iter = self.visit(node.iter)
-        node.ifs = [self.visit(item) for item in node.ifs]
-        return node
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        if isinstance(node.ctx, ast.Load) or node.id not in self._active:
-            return node
-        self.used = True
-        key = ast.copy_location(ast.Constant(node.id), node)
-        made = ast.Subscript(value=_scope_at(node), slice=key, ctx=node.ctx)
-        return ast.copy_location(made, node)
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        node.value = self.visit(node.value)
-        if node.target.id not in self._active:
-            return node
-        self.used = True
-        put = ast.Attribute(value=_scope_at(node), attr="put", ctx=ast.Load())
-        key = ast.copy_location(ast.Constant(node.target.id), node)
-        made = ast.Call(func=ast.copy_location(put, node), args=[key, node.value], keywords=[])
-        return ast.copy_location(made, node)
-
-
-def _scope_at(node: ast.expr) -> ast.Name:
-    return ast.copy_location(ast.Name(id=SCOPE_NAME, ctx=ast.Load()), node)
-
-
-def _own_globals(body: list[ast.stmt]) -> frozenset[str]:
-    """Names in ``global`` statements of a block itself, not of functions and classes in it."""
-    names: set[str] = set()
-    pending: list[ast.AST] = list(body)
-    while pending:
-        item = pending.pop()
-        if isinstance(item, ast.Global):
-            names.update(item.names)
-        elif not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            pending.extend(child for child in ast.iter_child_nodes(item))
-    return frozenset(names)
-
-
-def _stored_first(body: list[ast.stmt], name: str) -> bool:
-    """Whether the first statement that mentions ``name`` certainly stores and does not read it."""
-    for item in body:
-        mentions = [
-            node
-            for node in _walk([item])
-            if (isinstance(node, ast.Name) and node.id == name)
-            or getattr(node, "name", None) == name
-            or (isinstance(node, ast.alias) and name in (node.asname, node.name.partition(".")[0]))
-        ]
-        if mentions:
-            simple = (ast.Assign, ast.AnnAssign, ast.Import, ast.ImportFrom)
-            return isinstance(item, simple) and not any(
-                isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in mentions
-            )
-    return True
-
-
-def _walk(body: list[ast.stmt]) -> list[ast.AST]:
-    found: list[ast.AST] = list(body)
-    for item in found:
-        found.extend(ast.iter_child_nodes(item))
-    return found
-
-
 def _move_columns(body: list[ast.stmt], shift: int, *, every_line: bool) -> None:
-    items: list[Any] = list(_walk(body))
+    items: list[Any] = list(walk(body))
     for item in items:
         line = getattr(item, "lineno", None)
         if line is None:
@@ -380,9 +283,65 @@ def _all_codes(code: CodeType) -> list[CodeType]:
     return found
 
 
-def _placed(code: CodeType, unit: Unit, delta: int, kind: PieceKind) -> CodeType:
-    """``code`` in the file ``unit``, moved down by ``delta`` lines and named; nested code too."""
+@lru_cache(maxsize=2048)
+def _without_first_line(table: bytes) -> bytes:
+    """The location table of code whose first line is only a wrapper, to begin with the second.
+
+    What stood on the first line (entering and leaving the function) then stands there too.
+    The format is that of CPython's ``Objects/locations.md``: only an entry's first byte has
+    its high bit set, and entries give their line relative to the one before.
+    """
+    result = bytearray()
+    line = moved = at = 0
+    size = len(table)
+    while at < size:
+        head, start = table[at], at + 1
+        form = head >> 3 & 15
+        rest, delta = start, 0
+        if form in (13, 14):
+            value = shift = 0
+            while True:
+                value |= (table[rest] & 63) << shift
+                shift += 6
+                rest += 1
+                if not table[rest - 1] & 64:
+                    break
+            delta = -(value >> 1) if value & 1 else value >> 1
+        elif 10 <= form < 13:
+            delta = form - 10
+        at = rest
+        while at < size and table[at] < 128:
+            at += 1
+        line += delta
+        step = max(line - 1, 0) - moved
+        moved += step
+        if step == delta:
+            result += table[start - 1 : at]
+        elif form < 13:
+            result.append(head - 8)
+            result += table[start:at]
+        else:
+            result.append(head)
+            value = (-step << 1 | 1) if step < 0 else step << 1
+            while value > 63:
+                result.append(value & 63 | 64)
+                value >>= 6
+            result.append(value)
+            result += table[rest:at]
+    return bytes(result)
+
+
+def _placed(
+    code: CodeType, unit: Unit, delta: int, kind: PieceKind, *, wrapped: bool = False
+) -> CodeType:
+    """``code`` in the file ``unit``, moved down by ``delta`` lines and named; nested code too.
+
+    The first line of ``wrapped`` code is none of the unit's.
+    """
     name = CODE_NAMES[kind]
+    if wrapped:
+        table = _without_first_line(code.co_linetable)
+        code = code.replace(co_linetable=table, co_firstlineno=code.co_firstlineno + 1)
     return code.replace(
         co_filename=unit.name,
         co_name=name,

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.frames import RunFrame, Site
-from kedi.runtime.pycode import SCOPE_NAME, Piece, looks_up_by_name, makes_named, own_locals
+from kedi.runtime.pycode import Piece, looks_up_by_name, makes_named, own_locals
+from kedi.runtime.rewrite import SCOPE_NAME
 from kedi.runtime.scopes import (
     BUILTIN_NAMES,
     MISSING,
@@ -93,7 +94,9 @@ def observed(frame: RunFrame, scope: Scope, site: Site, kind: str, run: Run) -> 
     try:
         return run(frame, scope)
     finally:
-        observer.python_left(frame, span, kind)
+        observer = frame.interpreter.observer
+        if observer is not None:
+            observer.python_left(frame, span, kind)
 
 
 class _Storing:
@@ -142,19 +145,27 @@ class _Storing:
         try:
             result = FunctionType(code, scope)()
         except BaseException:
-            keep(frame, scope, before, quiet=True)
+            keep(frame, scope, before, self.declared, quiet=True)
             raise
-        keep(frame, scope, before, quiet=False)
+        keep(frame, scope, before, self.declared, quiet=False)
         return result
 
 
 Change = tuple[Scope, str, Any]
 
 
-def keep(frame: RunFrame, scope: Scope, before: list[tuple[str, Any]], *, quiet: bool) -> None:
+def keep(
+    frame: RunFrame,
+    scope: Scope,
+    before: list[tuple[str, Any]],
+    through: frozenset[str],
+    *,
+    quiet: bool,
+) -> None:
     """Give what a block stored to its owners, all of it or, when one value may not be, none.
 
-    ``before`` are the scope's own values of the watched names when the block began.
+    ``before`` are the scope's own values of the watched names when the block began; those of
+    ``through`` have been checked and stored one by one, where they are bound.
     ``quiet`` is for a block that failed: its own error is the one to report.
     """
     changes: list[Change] = []
@@ -163,6 +174,8 @@ def keep(frame: RunFrame, scope: Scope, before: list[tuple[str, Any]], *, quiet:
         if new is old:
             continue
         if old is not MISSING:
+            if name in through and new is not MISSING:
+                continue
             dict_set(scope, name, old)
             # ``del x`` (or the end of ``except … as x``) does not end a Kedi binding.
             if new is not MISSING:
@@ -241,6 +254,7 @@ class Prelude:
         finally:
             if replacing:
                 EPOCH[0] += 1  # A class of it may have taken the name of an earlier one.
+            observer = interpreter.observer
             if observer is not None:
                 observer.python_left(frame, span, "prelude")
 
