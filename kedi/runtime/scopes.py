@@ -205,7 +205,7 @@ class Scope(dict[str, Any]):
     def own_names(self) -> list[str]:
         """Names bound here in binding order, without Python's own dunder names."""
         # Copies, made in one step: another thread may bind names meanwhile.
-        names = [name for name in _own_keys(self) if not is_dunder(name)]
+        names = [name for name in own_keys(self) if not is_dunder(name)]
         if self.pending:
             names += [name for name in list(self.pending) if name not in names]
         return names
@@ -228,7 +228,8 @@ class Scope(dict[str, Any]):
         return f"<{self.kind} scope: {', '.join(self.own_names()) or 'empty'}>"
 
 
-def _own_keys(scope: Scope) -> list[str]:
+def own_keys(scope: Scope) -> list[str]:
+    """Every name in a scope itself that has a value, Python's own included, in binding order."""
     return list(_plain.keys(scope))
 
 

@@ -74,6 +74,7 @@ MAX_KEY_PARTS = 5_000_000
 MIN_COLUMN = 16
 """Items of one class from which on a list is written by columns."""
 
+typeof: Callable[[Any], type[Any]] = type
 _FIRST_CHECK = 10_000
 _NONE = type(None)
 _PLAIN = frozenset({str, int, bool, _NONE})
@@ -203,7 +204,7 @@ class Encoder:
     # ── any value ────────────────────────────────────────────────────────────
 
     def _value(self, value: Any, node: Node, depth: int) -> Any:
-        kind: type[Any] = type(value)
+        kind = typeof(value)
         handler = self._handlers.get(kind)
         if handler is None:
             handler = self._other(kind, value)
@@ -331,7 +332,7 @@ class Encoder:
         handlers = self._handlers
         out: list[Any] | None = None
         for index, item in enumerate(value):
-            kind: type[Any] = type(item)
+            kind = typeof(item)
             if kind in plain or (kind is float and item - item == 0.0):
                 continue
             handler = handlers.get(kind)
@@ -415,18 +416,18 @@ class Encoder:
         """The trees of several lists; ``None`` when one is too deep."""
         trees: list[Any] = []
         for column in columns:
-            tree = self._sequence(column, node, depth) if column else []
+            tree: Any = self._sequence(column, node, depth) if column else []
             if tree is None:
                 return None
             trees.append(tree)
         return trees
 
     def _dicts(self, value: Any, node: Node, depth: int) -> list[Any] | None:
-        shapes = set(map(tuple, value))
+        shapes: set[tuple[Any, ...]] = set(map(tuple, value))
         if len(shapes) != 1:
             return None
-        names: tuple[Any, ...] = shapes.pop()
-        if not names or not all([type(name) is str and _is_unicode(name) for name in names]):
+        names = shapes.pop()
+        if not names or not all(map(_is_unicode, names)):
             return None
         if depth + 2 >= MAX_DEPTH:
             return None
@@ -500,7 +501,7 @@ class Encoder:
             del seen[key]
             return self._deeper(value, node)
         if self.exact:
-            text = all([type(name) is str and _is_unicode(name) for name in value])
+            text = all(map(_is_unicode, value))
         else:
             text = type(next(iter(value))) is str
         if not text:
@@ -510,7 +511,7 @@ class Encoder:
         depth += 1
         out: dict[Any, Any] | None = None
         for name, item in value.items():
-            kind: type[Any] = type(item)
+            kind = typeof(item)
             if kind in plain or (kind is float and item - item == 0.0):
                 continue
             handler = handlers.get(kind)
@@ -665,7 +666,7 @@ class Encoder:
         return [*found, *(item for item in value if id(item) not in marked)]
 
     def _is_definition(self, value: Any) -> bool:
-        kind: type[Any] = type(value)
+        kind = typeof(value)
         return is_real(value, type) or kind is FunctionType or kind.__name__ == "ProfileValue"
 
     def _deque(self, value: deque[Any], node: Node, depth: int) -> Any:
@@ -709,7 +710,7 @@ class Encoder:
 
     def _instances(self, cls: type[Any], index: int) -> Handler:
         names = tuple(cls.__pydantic_fields__)
-        every = frozenset(names)
+        every = set(names)
         places = {name: place for place, name in enumerate(names)}
 
         def handle(value: Any, node: Node, depth: int) -> Any:
@@ -736,7 +737,7 @@ class Encoder:
             plain = self._plain
             handlers = self._handlers
             for name, item in stored.items():
-                kind: type[Any] = type(item)
+                kind = typeof(item)
                 if kind in plain or (kind is float and item - item == 0.0):
                     tree.append(item)
                     continue
@@ -762,7 +763,7 @@ def _repeats(ids: Iterable[int]) -> bool:
 def _finite(kinds: set[type[Any]], value: Any) -> bool:
     if len(kinds) == 1:
         return all(map(isfinite, value))
-    return all([item - item == 0.0 for item in value if type(item) is float])
+    return all(item - item == 0.0 for item in value if type(item) is float)
 
 
 _SAMPLE = 32
@@ -780,7 +781,10 @@ def _is_long(value: Any) -> bool:
 _ATOMIC = frozenset({*_SIMPLE, *WRITERS, tuple, frozenset})
 
 
-def _is_unicode(text: str) -> bool:
+def _is_unicode(text: Any) -> bool:
+    """Whether a key is text that JSON can say."""
+    if type(text) is not str:
+        return False
     try:
         text.encode()
     except UnicodeEncodeError:

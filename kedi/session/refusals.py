@@ -55,7 +55,7 @@ def reason_for(value: Any) -> str:
     if kind in (FunctionType, MethodType, BuiltinFunctionType):
         return _function_reason(value)
     if kind in (GeneratorType, CoroutineType, AsyncGeneratorType):
-        what = {GeneratorType: "generator", CoroutineType: "coroutine"}.get(kind, "async generator")
+        what = kind.__name__.replace("_", " ")
         return f"it is a {what}, whose position in its code cannot be saved: keep `list(…)` of it"
     package = module_of(kind).partition(".")[0]
     if _any(kind, ("Future", "Task"), _TASKS):

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kedi.runtime.hooks import Observer
+    from kedi.runtime.scopes import Scope
     from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
     from kedi.session.origins import Origins
     from kedi.session.snapshot_parts import Hole, SessionParts
     from kedi.syntax.ast import ParseResult
+
+
+S = TypeVar("S", bound="InteractiveSession")
 
 
 class Fragment(NamedTuple):
@@ -59,7 +63,7 @@ class InteractiveSession:
         )
         self._interpreter.handle = self
         self._base = base_scope(agents.env, {}, self._interpreter.args_name)
-        self._scope = root_scope(self._base, "session", "session")
+        self._scope: Scope = root_scope(self._base, "session", "session")
         self._interpreter.base = self._base
         self._fragments: list[Fragment] = []
         self._names: set[str] = set()
@@ -224,6 +228,29 @@ class InteractiveSession:
 
         return load_session(path, session_type=cls, **options)
 
+    @staticmethod
+    def adopt(session: S, parts: SessionParts) -> S:
+        """Give a fresh session the state in ``parts``, which was read from a snapshot.
+
+        Raises ``TypeError`` for what is no fresh session.
+        """
+        if not isinstance(session, InteractiveSession):
+            raise TypeError(f"session_type made a {type(session).__name__}, which is no session")
+        if session._fragments or session._gate.closed:
+            session.close()
+            raise TypeError("session_type must make an open session that has executed nothing")
+        with session._gate.entered("being restored"):
+            parts.interpreter.handle = session
+            session.config = parts.config
+            session._interpreter = parts.interpreter
+            session._base = parts.base
+            session._scope = parts.scope
+            session._fragments = list(parts.fragments)
+            session._names = {item.name for item in parts.fragments}
+            session._evaluations = parts.evaluations
+            session._holes = parts.holes
+        return session
+
     @property
     def holes(self) -> tuple[Hole, ...]:
         """What the snapshot this session comes from could not hold, and nobody has bound since."""
@@ -286,29 +313,3 @@ def fragment_unit(cwd: Path, source: str, name: str) -> Unit:
         if file.is_file():
             path = str(file)
     return Unit(SourceFile(name, source, path), "fragment", str(directory))
-
-
-S = TypeVar("S", bound=InteractiveSession)
-
-
-def adopt(session: S, parts: SessionParts) -> S:
-    """Give a fresh session the state in ``parts``, made from a snapshot.
-
-    Raises ``TypeError`` for what is no fresh session.
-    """
-    if not isinstance(session, InteractiveSession):
-        raise TypeError(f"session_type made a {type(session).__name__}, which is no session")
-    if session._fragments or session._gate.closed:
-        session.close()
-        raise TypeError("session_type must make a session that is open and has executed nothing")
-    with session._gate.entered("being restored"):
-        parts.interpreter.handle = session
-        session.config = parts.config
-        session._interpreter = parts.interpreter
-        session._base = parts.base
-        session._scope = parts.scope
-        session._fragments = list(parts.fragments)
-        session._names = {item.name for item in parts.fragments}
-        session._evaluations = parts.evaluations
-        session._holes = parts.holes
-    return session

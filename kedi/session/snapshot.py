@@ -62,7 +62,7 @@ def load_session(
     Raises :class:`kedi.errors.SessionLoadError` for a file that is not a whole, unchanged
     snapshot of this version, and ``OSError`` when the file cannot be opened or read.
     """
-    from kedi.session.session import InteractiveSession, adopt
+    from kedi.session.session import InteractiveSession
 
     make = cast("Callable[..., S]", session_type or InteractiveSession)
     supplied = _supplied(adapter, agent)
@@ -76,7 +76,7 @@ def load_session(
             conversation=conversation_state,
             cwd=cwd,
         )
-    return adopt(make(**keywords), parts)
+    return InteractiveSession.adopt(make(**keywords), parts)
 
 
 def _supplied(adapter: Any, agent: Any) -> Mapping[str, Any]:

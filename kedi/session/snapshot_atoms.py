@@ -125,7 +125,7 @@ def _zone(zone: tzinfo | None, fold: int) -> list[Any]:
 
 
 def encode_zone(zone: tzinfo) -> Any:
-    """A fixed offset as ``[days, seconds, microseconds]`` and name, a zone of the database by key."""
+    """A fixed offset as ``[days, seconds, microseconds]`` and name, other zones by their key."""
     if type(zone) is timezone:
         arguments = cast("Any", zone).__getinitargs__()
         offset = cast("timedelta", arguments[0])
@@ -190,13 +190,41 @@ def need(condition: bool, what: str) -> None:
         raise Malformed(what)
 
 
+def as_text(value: Any, what: str) -> str:
+    """Text, or :class:`Malformed`."""
+    if type(value) is not str:
+        raise Malformed(f"{what} is not text")
+    return value
+
+
+def as_list(value: Any, what: str) -> list[Any]:
+    """A JSON array, or :class:`Malformed`."""
+    if type(value) is not list:
+        raise Malformed(f"{what} is not a list")
+    return cast("list[Any]", value)
+
+
+def as_object(value: Any, what: str) -> dict[str, Any]:
+    """A JSON object, or :class:`Malformed`."""
+    if type(value) is not dict:
+        raise Malformed(f"{what} is not an object")
+    return cast("dict[str, Any]", value)
+
+
+def as_count(value: Any, what: str, below: int = 2**63) -> int:
+    """A whole number from 0 up, smaller than ``below``, or :class:`Malformed`."""
+    if type(value) is not int or not 0 <= value < below:
+        raise Malformed(f"{what} is not a number that can be")
+    return value
+
+
 def read_int(item: Any) -> int:
     """An integer, tagged or not."""
     if type(item) is int:
         return item
     need(type(item) is list and len(item) == 2 and item[0] == ":int", "an integer is expected")
-    text = item[1]
-    need(type(text) is str and _HEX.fullmatch(text) is not None, "an integer is not in base 16")
+    text = as_text(item[1], "an integer")
+    need(_HEX.fullmatch(text) is not None, "an integer is not in base 16")
     value = int(text, 16)
     need(not JSON_MIN <= value <= JSON_MAX, "a small integer is written as a large one")
     return value
@@ -210,10 +238,10 @@ def read_float(item: Any) -> float:
     if type(item) is float:
         return item
     need(type(item) is list and len(item) == 2 and item[0] == ":float", "a float is expected")
-    text = item[1]
+    text = as_text(item[1], "a float")
     if text in ("inf", "-inf"):
         return float(text)
-    need(type(text) is str and len(text) == 16, "a float is neither infinite nor 16 digits")
+    need(len(text) == 16, "a float is neither infinite nor 16 digits")
     value = struct.unpack(">d", _unhex(text))[0]
     need(value != value, "a finite float is written as a special one")
     return value
@@ -382,8 +410,7 @@ def _read_pattern(item: list[Any]) -> re.Pattern[Any]:
     _size(item, 2)
     source, flags = item[1], _small(item[2])
     need(not flags & ~_FLAGS, "a pattern has unknown flags")
-    bytes_wanted = type(source) is list and len(source) == 2 and source[0] == ":bytes"
-    text: Any = _read_bytes(cast("list[Any]", source)) if bytes_wanted else read_str(source)
+    text = _read_bytes(source) if _is_bytes(source) else read_str(source)
     try:
         with warnings.catch_warnings():
             # What the program was told when it compiled the pattern.
@@ -391,6 +418,10 @@ def _read_pattern(item: list[Any]) -> re.Pattern[Any]:
             return re.compile(text, flags)
     except (re.error, ValueError, OverflowError, RecursionError):
         raise Malformed("a pattern cannot be compiled") from None
+
+
+def _is_bytes(item: Any) -> bool:
+    return type(item) is list and cast("list[Any]", item)[:1] == [":bytes"]
 
 
 def _read_range(item: list[Any]) -> range:

@@ -15,7 +15,16 @@ from kedi.errors import KediModelError
 from kedi.runtime.directives import LexicalConfig
 from kedi.runtime.procedures import info_of
 from kedi.session.codec import Encoder, NoDefinitions
-from kedi.session.snapshot_atoms import Malformed, Refused, need, read_str
+from kedi.session.snapshot_atoms import (
+    Malformed,
+    Refused,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    need,
+    read_str,
+)
 from kedi.session.snapshot_parts import Hole
 from kedi.session.snapshot_paths import ATTRIBUTE, Node, root
 from kedi.session.snapshot_reader import Decoder
@@ -121,8 +130,9 @@ class ConfigTable:
                     (node, name, ATTRIBUTE), "artifacts are active, and what they hold is not kept"
                 )
             elif value not in (None, (), {}):
-                plain = list(value) if isinstance(value, tuple) else value
-                record[name] = self._data(plain, (node, name, ATTRIBUTE))
+                if isinstance(value, tuple):
+                    value = list(cast("tuple[Any, ...]", value))
+                record[name] = self._data(value, (node, name, ATTRIBUTE))
         if config.tools:
             record["tools"] = self._tools(config.tools, (node, "tools", ATTRIBUTE))
         if config.approval is not None:
@@ -272,14 +282,11 @@ def _find(module: Any, name: str) -> Any:
 
 def read_handler(tree: Any) -> Any:
     """Import a hook handler by its address. Raises :class:`Malformed`."""
-    need(
-        type(tree) is dict
-        and tuple(tree) == ("module", "name")
-        and all(type(item) is str and item for item in tree.values()),
-        "a hook handler has no address",
-    )
-    module, name = tree["module"], tree["name"]
-    need(module != "__main__" and "<" not in name, "a hook handler cannot be imported")
+    address = as_object(tree, "a hook handler")
+    need(tuple(address) == ("module", "name"), "a hook handler has no address")
+    module = as_text(address["module"], "the module of a handler")
+    name = as_text(address["name"], "the name of a handler")
+    need(module not in ("", "__main__") and "<" not in name, "a hook handler cannot be imported")
     from importlib import import_module
 
     try:
@@ -287,7 +294,8 @@ def read_handler(tree: Any) -> Any:
     except Exception as error:
         # The module's own code runs here, as documented, and may raise anything.
         raise Malformed(
-            f"the hook handler `{module}.{name}` cannot be imported: {type(error).__name__}: {error}"
+            f"the hook handler `{module}.{name}` cannot be imported: "
+            f"{type(error).__name__}: {error}"
         ) from error
     need(
         isinstance(found, (FunctionType, BuiltinFunctionType))
@@ -313,8 +321,7 @@ class ConfigReader:
         definitions: Sequence[Any],
         holes: Sequence[Hole],
     ) -> None:
-        need(type(records) is list and bool(records), "there is no configuration")
-        self._records: list[Any] = records
+        self._records = as_list(records, "the table of configurations")
         self._supplied = supplied
         self._env = env
         self._conversation = conversation
@@ -324,16 +331,16 @@ class ConfigReader:
 
     def get(self, index: Any) -> AgentConfig:
         """The configuration of an index. Raises :class:`Malformed`."""
-        need(type(index) is int and 0 <= index < len(self._records), "a configuration is not there")
-        if index not in self._made:
+        number = as_count(index, "the number of a configuration", len(self._records))
+        if number not in self._made:
             try:
-                self._made[index] = self._make(self._records[index])
+                self._made[number] = self._make(self._records[number])
             except (ConfigurationError, TypeError, ValueError) as error:
                 raise Malformed(f"the configuration cannot be used: {error}") from error
-        return self._made[index]
+        return self._made[number]
 
-    def _make(self, record: Any) -> AgentConfig:
-        need(type(record) is dict, "a configuration is not an object")
+    def _make(self, tree: Any) -> AgentConfig:
+        record = as_object(tree, "a configuration")
         decoder = Decoder(())
         chosen = self._chosen(record.get("selection"))
         values: dict[str, Any] = {
@@ -374,18 +381,12 @@ class ConfigReader:
         )
         if not requires and not features:
             return config
-        need(
-            type(requires) is list and all(type(item) is str for item in requires),
-            "the required capabilities are not names",
-        )
-        need(
-            type(features) is dict and all(type(name) is str for name in features),
-            "the features are not named",
-        )
+        for item in as_list(requires, "what is required"):
+            as_text(item, "a required capability")
         return LexicalConfig(
             **{name: getattr(config, name) for name in AgentConfig.__dataclass_fields__},
             requires=tuple(requires),
-            features=features,
+            features=as_object(features, "the table of features"),
         )
 
     def _chosen(self, selection: Any) -> dict[str, Any]:
@@ -400,42 +401,36 @@ class ConfigReader:
             return dict(self._supplied)
         if selection is None:
             return {}
-        need(type(selection) is dict and len(selection) in (1, 2), "a choice cannot be read")
-        word = next(iter(selection))
-        name = selection[word]
-        need(word in ("adapter", "agent") and type(name) is str and bool(name), "a choice is odd")
-        if len(selection) == 1:
+        choice = as_object(selection, "the choice of an adapter")
+        word = next(iter(choice), "")
+        need(word in ("adapter", "agent"), "what is chosen is no adapter")
+        name = as_text(choice[word], "the name of an adapter")
+        if len(choice) == 1:
             return {word: name}
-        need(selection.get("object") is True, "a choice is odd")
+        need(len(choice) == 2 and choice.get("object") is True, "the choice of an adapter is odd")
         kind: AgentAdapterKind = "agent-framework" if word == "adapter" else "agent-harness"
         return {word: AbsentAdapter(name, kind)}
 
     def _absent(self, holes: Any, selection: Any) -> AbsentAdapter:
-        need(
-            type(holes) is list
-            and bool(holes)
-            and all(type(item) is int and 0 <= item < len(self._holes) for item in holes),
-            "a hole of the configuration is not there",
-        )
-        found = [self._holes[item] for item in holes]
+        places = as_list(holes, "the holes of a configuration")
+        found = [self._holes[as_count(item, "a hole", len(self._holes))] for item in places]
         return AbsentAdapter("absent", "agent-framework", found, selection)
 
     def _tools(self, items: Any) -> list[Any]:
-        need(type(items) is list, "the tools are not a list")
         found: list[Any] = []
-        for item in items:
-            need(type(item) is int and 0 <= item < len(self._definitions), "a tool is not there")
-            tool = self._definitions[item]
+        for item in as_list(items, "the tools"):
+            tool = self._definitions[as_count(item, "a tool", len(self._definitions))]
             need(info_of(tool) is not None, "a tool is not a procedure")
             found.append(tool)
         return found
 
     @staticmethod
     def _hooks(items: Any) -> dict[str, Any]:
-        need(type(items) is dict, "the hooks are not by event")
-        return {
-            event: [read_handler(item) for item in listed]
-            if type(listed) is list
-            else read_handler(listed)
-            for event, listed in items.items()
-        }
+        found: dict[str, Any] = {}
+        for event, listed in as_object(items, "the table of hooks").items():
+            if type(listed) is list:
+                several = cast("list[Any]", listed)
+                found[event] = [read_handler(item) for item in several]
+            else:
+                found[event] = read_handler(listed)
+        return found

@@ -155,10 +155,9 @@ class DefinitionTable:
                 parameter = [name, encode_type(contract.type, self)]
             except Refused as refused:
                 raise Refused(f"the parameter `{name}` cannot be restored: {refused}") from None
+            where = f"{info.name}({name})"
             if item.default is not None:
-                parameter.append(
-                    self._default(f"{info.name}({name})", item.default, next(defaults))
-                )
+                parameter.append(self._default(where, item.default, next(defaults)))
             parameters.append(parameter)
         returns = None if info.returns is None else encode_type(info.returns.type, self)
         agent = None

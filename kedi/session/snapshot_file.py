@@ -42,7 +42,10 @@ def source_digest(source: str) -> str:
 
 
 def frame(content: bytes) -> list[bytes]:
-    """The document around its content, in pieces. Raises :class:`SessionDumpError` beyond the bound."""
+    """The document around its content, in pieces.
+
+    Raises :class:`SessionDumpError` for one beyond the bound.
+    """
     head = (
         b'{"format":"'
         + FORMAT.encode()
@@ -69,11 +72,12 @@ def unframe(data: bytes) -> dict[str, Any]:
     The order of the checks: JSON, format version, integrity, keys, Kedi version.
     """
     try:
-        document: Any = orjson.loads(data)
+        document = orjson.loads(data)
     except (orjson.JSONDecodeError, RecursionError) as error:
         raise SessionLoadError(f"this is no snapshot: it is not valid JSON ({error})") from None
-    if type(document) is not dict or document.get("format") != FORMAT:
+    if type(document) is not dict or cast("dict[str, Any]", document).get("format") != FORMAT:
         raise SessionLoadError("this is no snapshot of a Kedi session")
+    document = cast("dict[str, Any]", document)
     version = document.get("version")
     if type(version) is not int or version != VERSION:
         known = type(version) is int and version < VERSION
@@ -154,7 +158,7 @@ def write(path: str | os.PathLike[str], pieces: list[bytes]) -> None:
     target = _target(path)
     folder, name = os.path.split(target)
     _check_destination(target, name)
-    temporary = os.path.join(folder, f".kedi-{secrets.token_hex(8)}.tmp")
+    temporary = _beside(folder, "tmp")
     try:
         _write_new(temporary, pieces)
         _check_destination(target, name)
@@ -170,8 +174,12 @@ def _target(path: str | os.PathLike[str]) -> str:
         raise TypeError("the path of a snapshot is text or a path of text")
     if not text or "\0" in text:
         raise SessionDumpError(f"{text!r} cannot name a file")
-    # Not normalised: `..` after a symbolic link is not what stands before it.
-    return os.path.join(os.getcwd(), text)
+    # By hand and not normalised: `..` after a symbolic link is not what stands before it.
+    return os.path.join(os.getcwd(), text)  # noqa: PTH109, PTH118
+
+
+def _beside(folder: str, ending: str) -> str:
+    return f"{folder.rstrip('/')}/.kedi-{secrets.token_hex(8)}.{ending}"
 
 
 def _check_destination(target: str, name: str) -> None:
@@ -212,17 +220,17 @@ def _write_new(temporary: str, pieces: list[bytes]) -> None:
 
 def _publish(temporary: str, target: str, folder: str) -> None:
     """Put the new file in place; put back what was there when the folder cannot be synced."""
-    backup = os.path.join(folder, f".kedi-{secrets.token_hex(8)}.old")
+    backup = _beside(folder, "old")
     undo = _keep(target, backup)
     try:
-        os.replace(temporary, target)
+        Path(temporary).replace(target)
         try:
             _sync_folder(folder)
         except OSError:
             if undo == "restore":
-                os.replace(backup, target)
+                Path(backup).replace(target)
             elif undo == "remove":
-                os.unlink(target)
+                Path(target).unlink()
             raise
     finally:
         if undo == "restore":
@@ -258,7 +266,7 @@ def _sync_folder(folder: str) -> None:
 
 def _remove(path: str) -> None:
     try:
-        os.unlink(path)
+        Path(path).unlink()
     except OSError:
         pass
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from kedi.session.static import kind_of
+
 #: A step of a path: ``(parent, step)``, or ``(parent, step, kind)`` with one of the kinds
 #: below. The root is ``(None, text)``. Steps are kept as links so that a walk over a
 #: million values makes no text.
@@ -67,7 +69,7 @@ def _step(node: Node) -> str:
 
 def key_text(key: Any) -> str:
     """A key as it would be written, bounded; no code of the key is run."""
-    kind: Any = type(key)
+    kind = kind_of(key)
     if kind is str:
         shown = key if len(key) <= 60 else f"{key[:60]}…"
         text = shown.replace("\\", "\\\\").replace('"', '\\"')

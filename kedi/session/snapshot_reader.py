@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate, islice, pairwise
-from typing import Any, cast
+from typing import Any
 
-from kedi.session.codec import FACTORIES, TAGS
-from kedi.session.snapshot_atoms import READERS, Malformed, need
+from kedi.session.codec import FACTORIES, TAGS, typeof
+from kedi.session.snapshot_atoms import READERS, Malformed, as_count, as_list, need
 
 _CONTAINERS = (list, dict)
 _MANY = 8
@@ -58,13 +58,12 @@ class Decoder:
 
     def read_cells(self, trees: Any) -> None:
         """Read the cells, each of which refers to earlier ones only."""
-        need(type(trees) is list, "the cells are not a list")
-        for tree in trees:
+        for tree in as_list(trees, "the table of cells"):
             self._cells.append(self.value(tree))
 
     def value(self, tree: Any) -> Any:
         """The value of a tree."""
-        kind: Any = type(tree)
+        kind = typeof(tree)
         if kind is list:
             if not tree:
                 return tree
@@ -187,12 +186,8 @@ class Decoder:
         ]
 
     def _index(self, tree: list[Any], table: Sequence[Any]) -> int:
-        index = tree[1] if len(tree) > 1 else None
-        need(
-            type(index) is int and 0 <= index < len(table),
-            f"`{tree[0]}` refers to something that is not there",
-        )
-        return cast("int", index)
+        need(len(tree) > 1, f"`{tree[0]}` refers to nothing")
+        return as_count(tree[1], f"what `{tree[0]}` refers to", len(table))
 
     def _cell(self, tree: list[Any]) -> Any:
         need(len(tree) == 2, "a reference has parts")

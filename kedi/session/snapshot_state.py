@@ -1,9 +1,9 @@
-"""From a session to the content of its snapshot: everything is looked at before a byte is written."""
+"""From a session to the content of its snapshot: all is looked at before a byte is written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from kedi.errors import DumpProblem, SessionDumpError
 from kedi.runtime.engine import ParallelEngine, SequentialEngine
 from kedi.runtime.procedures import info_of
 from kedi.runtime.program import ProgramArguments
-from kedi.runtime.scopes import MISSING, Scope, dict_get, is_dunder
+from kedi.runtime.scopes import MISSING, Scope, dict_get, is_dunder, own_keys
 from kedi.session.codec import Encoder, NeedsPlain, NoDefinitions
 from kedi.session.origins import Origins
 from kedi.session.snapshot_atoms import Refused, encode_str
@@ -132,7 +132,7 @@ class _Attempt:
         base = self._configs.index_of(parts.config.agents, "config")
         assert base == 0
         arguments = self._arguments()
-        environment = self._bindings(parts.base, lambda name: (root("env"), name))
+        environment = self._bindings(parts.base, _environment)
         bindings = self._bindings(parts.scope, root)
         active = parts.scope.agent
         chosen = None if active is None else self._configs.index_of(active, "directives")
@@ -175,10 +175,10 @@ class _Attempt:
         tree, tagged = self._encode(value, node)
         return {"name": encode_str(name), "value" if tagged else "plain": tree}
 
-    def _bindings(self, scope: Scope, node_of: Any) -> list[Any]:
+    def _bindings(self, scope: Scope, node_of: Callable[[str], Node]) -> list[Any]:
         found: list[Any] = []
         skipped = {self.parts.interpreter.args_name} if scope is self.parts.base else set[str]()
-        for name in [*dict.keys(scope), *(scope.pending or {})]:
+        for name in _names(scope):
             if name in skipped or (is_dunder(name) and name in SYSTEM_NAMES):
                 continue
             value = dict_get(scope, name, MISSING)
@@ -274,6 +274,15 @@ class _Attempt:
 _PLACES = ("fragments[", "modules[")
 
 
+def _names(scope: Scope) -> list[str]:
+    """Every name of a scope, those that look like Python's own included."""
+    return [*own_keys(scope), *(scope.pending or {})]
+
+
+def _environment(name: str) -> Node:
+    return root("env"), name
+
+
 def _optional(text: str | None) -> Any:
     return None if text is None else encode_str(text)
 
@@ -300,6 +309,12 @@ _SKIPPED = r"\A\ufeff?(?:[ \t\f]*(?:#(?!##)[^\n]*)?\r?\n)*[ \t]*"
 _MAY_BEGIN_WITH_FENCE = re.compile(_SKIPPED + r"(?:```|###)")
 
 
+_PRELUDE = (
+    "it begins with a prelude, Python that loading would have to run again: bind what you need "
+    "with `[name] = …`, and define procedures with `@`"
+)
+
+
 def _run_code(parts: SessionParts) -> Iterator[tuple[str, str, str | None]]:
     """``(path, reason, fragment)`` of preludes and imports that ran."""
     modules = [unit.name for unit in parts.interpreter.units.values() if unit.kind == "module"]
@@ -310,24 +325,15 @@ def _run_code(parts: SessionParts) -> Iterator[tuple[str, str, str | None]]:
             continue
         place = f'fragments["{item.name}"]'
         for stmt, line in parse(item.source, item.name, mode="fragment").program.walk():
-            match stmt.node:
-                case syntax.Fence(prelude=True):
-                    yield (
-                        place,
-                        "it begins with a prelude, Python that loading would have to run again: "
-                        "bind what you need with `[name] = …`, and define procedures with `@`",
-                        item.name,
-                    )
-                case syntax.Import(path=path) if modules:
-                    imported = True
-                    yield (
-                        place,
-                        f"line {line + stmt.line + 1} imports `{path.text}`, and loading would "
-                        "have to run that module again",
-                        item.name,
-                    )
-                case _:
-                    pass
+            if isinstance(stmt.node, syntax.Fence) and stmt.node.prelude:
+                yield place, _PRELUDE, item.name
+            elif isinstance(stmt.node, syntax.Import) and modules:
+                imported = True
+                reason = (
+                    f"line {line + stmt.line + 1} imports `{stmt.node.path.text}`, and loading "
+                    "would have to run that module again"
+                )
+                yield place, reason, item.name
     if modules and not imported:
         for name in modules:
             yield f'modules["{name}"]', "it was imported, and loading would have to run it", None
@@ -340,9 +346,9 @@ def _stateful(parts: SessionParts) -> Iterator[str]:
     for adapter in (chosen.adapter, chosen.agent):
         name = getattr(adapter, "shortname", None)
         able: Any = getattr(adapter, "capabilities", None)
-        if isinstance(name, str) and name in answered:
-            if getattr(able, "supports_stateful_history", None) is True:
-                yield name
+        stateful = getattr(able, "supports_stateful_history", None) is True
+        if stateful and isinstance(name, str) and name in answered:
+            yield name
 
 
 class _Origins:

@@ -7,20 +7,19 @@ runs nothing and looks nothing up in modules.
 
 from __future__ import annotations
 
-import operator
 import types
 import typing
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import lru_cache, reduce
+from functools import lru_cache
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, ForwardRef
 
 from kedi.agents.validation import UnusableType, ensure_type
 from kedi.runtime.types import ANY, STR, TypeContract, builtin_types
 from kedi.session.codec import Definitions, Encoder, NoDefinitions
-from kedi.session.snapshot_atoms import Malformed, Refused, need
+from kedi.session.snapshot_atoms import Malformed, Refused, as_count, as_list, as_object, need
 from kedi.session.snapshot_paths import root
 from kedi.session.snapshot_reader import Decoder
 from kedi.session.static import is_real, label_of, namespace_of
@@ -135,9 +134,8 @@ def _decode(tree: Any, definitions: Sequence[Any], own: str | None, depth: int) 
             return ...
         need(tree in _names(), f"there is no type {tree[:80]!r}")
         return _names()[tree]
-    need(type(tree) is dict, "a type cannot be read")
     try:
-        return _decode_form(tree, definitions, own, depth + 1)
+        return _decode_form(as_object(tree, "a type"), definitions, own, depth + 1)
     except (TypeError, ValueError) as error:
         raise Malformed(f"a type cannot be built: {error}") from None
 
@@ -146,16 +144,15 @@ def _decode_form(
     tree: dict[str, Any], definitions: Sequence[Any], own: str | None, depth: int
 ) -> Any:
     def several(items: Any) -> tuple[Any, ...]:
-        need(type(items) is list, "the parts of a type are not a list")
-        return tuple(_decode(item, definitions, own, depth) for item in items)
+        parts = as_list(items, "the parts of a type")
+        return tuple(_decode(item, definitions, own, depth) for item in parts)
 
     keys = tuple(tree)
     if keys == ("self",):
         need(own is not None, "a type refers to itself in no type")
         return ForwardRef(own or "")
     if keys == ("type",):
-        index = tree["type"]
-        need(type(index) is int and 0 <= index < len(definitions), "a type is not there")
+        index = as_count(tree["type"], "the number of a type", len(definitions))
         need(isinstance(definitions[index], type), "a type is not defined before it is used")
         return definitions[index]
     if keys == ("literal",):
@@ -168,7 +165,10 @@ def _decode_form(
         need(bool(notes), "an annotated type has no annotation")
         return typing.Annotated[(inner, *notes)]
     if keys == ("or",):
-        return reduce(operator.or_, several(tree["or"]))
+        first, *others = several(tree["or"])
+        for other in others:
+            first = first | other
+        return first
     if keys == ("union",):
         return typing.Union[several(tree["union"])]  # noqa: UP007 - built from a tuple
     need(keys == ("of", "parts") and type(tree["of"]) is str, "a type has no known form")
@@ -177,6 +177,5 @@ def _decode_form(
 
 
 def _constants(items: Any) -> tuple[Any, ...]:
-    need(type(items) is list, "constants are not a list")
     decoder = Decoder(())
-    return tuple(decoder.value(item) for item in items)
+    return tuple(decoder.value(item) for item in as_list(items, "the constants of a type"))
