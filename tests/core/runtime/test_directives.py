@@ -141,8 +141,8 @@ def calls(*fragments: str, **config: Any) -> list[tuple[str, dict[str, Any]]]:
             [
                 (
                     "> settings:\n    temperature: 0.2\n    timeout: 30\n"
-                    "@f() -> str:\n  > settings:\n      timeout: 120\n      stop_sequences: `['E']`\n  >> F [x]\n  = <x>\n"
-                    "[z] = <f()>\n>> top [x]"
+                    "@f() -> str:\n  > settings:\n      timeout: 120\n"
+                    "      stop_sequences: `['E']`\n  >> F [x]\n  = <x>\n[z] = <f()>\n>> top [x]"
                 )
             ],
             [
