@@ -38,7 +38,9 @@ def to_prompt(command: list[str], prompt: bytes, home: str) -> Callable[[], None
             for key, value in os.environ.items()
             if not key.startswith(("KEDI_", "PYTHON", "IPYTHON"))
         },
-        **{"HOME": home, "IPYTHONDIR": f"{home}/ipython", "TERM": "xterm-256color"},
+        "HOME": home,
+        "IPYTHONDIR": f"{home}/ipython",
+        "TERM": "xterm-256color",
         "XDG_CONFIG_HOME": f"{home}/config",
     }
 

@@ -8,10 +8,15 @@ an unclosed construct ends with its line, except where the language lets it go o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
-from pygments.lexer import RegexLexer, bygroups, include, using
-from pygments.lexers.python import PythonLexer
+from pygments.lexer import (
+    RegexLexer,
+    bygroups,  # pyright: ignore[reportUnknownVariableType]
+    include,
+    using,  # pyright: ignore[reportUnknownVariableType]
+)
+from pygments.lexers.python import PythonLexer  # pyright: ignore[reportMissingTypeStubs]
 from pygments.token import (
     Comment,
     Generic,
@@ -38,7 +43,7 @@ _TYPES = (
     r"|FileUrl)\b"
 )
 
-_python: Any = using(PythonLexer)
+_python: Any = cast("Any", using)(PythonLexer)
 
 
 class KediLexer(RegexLexer):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from kedi.diagnostics import display_width, printable
 from kedi.repl.origin import Binding, bindings_of, call_behind
 from kedi.runtime.scopes import MISSING
-from kedi.session.inspect import preview, type_of
+from kedi.session.inspect import preview, type_of, view_kind
 from kedi.session.preview import full_text
 from kedi.session.signatures import class_text, function_text, signature_of
 from kedi.session.static import is_real, kind_of, namespace_of
@@ -95,17 +95,14 @@ def about(session: ReplSession, expression: str) -> str | None:
         return f"{expression}: still being computed\n{_bound(session, expression)}".rstrip()
     if value is MISSING and view is not None:
         value = view.value  # it stands for one that is not there
-    kind = "procedure" if type_of(value) == "procedure" else ""
-    if is_real(value, type) or kind or callable(value):
+    is_code = view_kind(value) in ("procedure", "type", "python")
+    if is_code:
         lines = [_signature(value, expression)]
     else:
         lines = [f"{expression}: {type_text(value, view.declared if view else None)}"]
     if view is not None:
         lines.append(_bound(session, expression))
-    if is_real(value, type) or kind or callable(value):
-        lines.append(_documentation(value))
-    else:
-        lines.append(preview(value, limit=_PREVIEW).text)
+    lines.append(_documentation(value) if is_code else preview(value, limit=_PREVIEW).text)
     return "\n".join(line for line in lines if line)
 
 
