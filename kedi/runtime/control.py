@@ -56,8 +56,9 @@ def run_in_child(
     try:
         ended = body(frame, scope)
     finally:
-        if interpreter.observer is not None:
-            interpreter.observer.scope_closed(frame, scope)
+        observer = interpreter.observer
+        if observer is not None:
+            observer.scope_closed(frame, scope)
     frame.scope = parent
     return ended
 
@@ -160,7 +161,7 @@ def _each(
         finally:
             _close(iterator)
         if stage is not None and kept:
-            frame.site = stage_site
+            _again(interpreter, frame, stage_site)
             return interpreter.engine.run_map(interpreter, frame, scope, kept, stage)
         return None
 
@@ -168,10 +169,11 @@ def _each(
 
 
 def _again(interpreter: Interpreter, frame: RunFrame, site: Site) -> None:
-    """Back at the loop's header: a place to stop, like the first time."""
+    """At the header of a loop's next round or of its map: places to stop, like statements."""
     frame.site = site
-    if interpreter.observer is not None:
-        interpreter.observer.statement(frame)
+    observer = interpreter.observer
+    if observer is not None:
+        observer.statement(frame)
 
 
 def _iterate(value: Any) -> Iterator[Any]:

@@ -153,6 +153,16 @@ class RunFrame:
         """Procedure name, or the source name of a top level."""
         return self.procedure or self.unit.name
 
+    @property
+    def source_name(self) -> str:
+        """Name of the fragment, program or module whose text this runs."""
+        return self.unit.name
+
+    @property
+    def span(self) -> Span | None:
+        """Where the current statement stands; ``None`` before the first."""
+        return self.site.span if self.site is not None else None
+
     def stack(self) -> Iterator[RunFrame]:
         """This frame and its callers, innermost first."""
         frame: RunFrame | None = self

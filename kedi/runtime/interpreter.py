@@ -159,28 +159,30 @@ class Interpreter:
         caller = CURRENT.frame
         frame = RunFrame(self, unit, None, caller, scope)
         CURRENT.frame = frame
-        observer = self.observer
         failure: BaseException | None = None
         value: Any = None
         try:
-            if observer is not None:
-                observer.fragment_started(frame, unit.name)
-            body(frame, scope)
-            if frame.value is not NOTHING:
-                value = force(frame.value)
-        except BaseException as error:
-            failure = error
-        if frame.calls is not None:
-            failure = self.join(frame, failure)
-        CURRENT.frame = caller
+            try:
+                observer = self.observer
+                if observer is not None:
+                    observer.fragment_started(frame, unit.name)
+                body(frame, scope)
+                if frame.value is not NOTHING:
+                    value = force(frame.value)
+            except BaseException as error:
+                failure = error
+            if frame.calls is not None:
+                failure = self.join(frame, failure)
+        finally:
+            CURRENT.frame = caller
         if failure is not None:
+            value = None
             record(failure, frame)
             if caller is None or unit.kind != "module":
                 failure = finish(failure, frame)
-        if self.observer is not None:
-            self.observer.fragment_finished(
-                frame, unit.name, None if failure is not None else value, failure
-            )
+        observer = self.observer
+        if observer is not None:
+            observer.fragment_finished(frame, unit.name, value, failure)
         if failure is not None:
             try:
                 raise failure

@@ -206,13 +206,15 @@ class ProcedureInfo:
             value = self.result(frame)
         except BaseException as error:
             raised = error if frame.calls is None else self.interpreter.join(frame, error) or error
-            if self.interpreter.observer is not None:
-                self.interpreter.observer.procedure_left(frame, None, raised)
+            observer = self.interpreter.observer
+            if observer is not None:
+                observer.procedure_left(frame, None, raised)
             if raised is error:
                 raise
         else:
-            if self.interpreter.observer is not None:
-                self.interpreter.observer.procedure_left(frame, value, None)
+            observer = self.interpreter.observer
+            if observer is not None:
+                observer.procedure_left(frame, value, None)
             return value
         raise raised
 

@@ -114,8 +114,9 @@ class Stages:
             try:
                 returned = bool(self.stage(own, inner))
             finally:
-                if interpreter.observer is not None:
-                    interpreter.observer.scope_closed(own, inner)
+                observer = interpreter.observer
+                if observer is not None:
+                    observer.scope_closed(own, inner)
         except BaseException as problem:
             error = problem
         if own.calls is not None:
