@@ -65,7 +65,7 @@ class ProfileValue:
 
     def apply(self, config: AgentConfig, frame: RunFrame, scope: Scope) -> AgentConfig:
         """``config`` with the members, used in ``scope``."""
-        home = self.scope or scope
+        home = scope if self.scope is None else self.scope
         for evaluate in self.members:
             said = evaluate(frame, home)
             if isinstance(said, ProfileValue):

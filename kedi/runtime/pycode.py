@@ -244,6 +244,13 @@ def own_locals(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_varnames) | frozenset(code.co_cellvars)
 
 
+def reaches_globals(code: CodeType) -> bool:
+    """Whether the code asks for ``globals()``, by which it can store any name."""
+    if "globals" in code.co_names:
+        return True
+    return len(code.co_consts) > 1 and any("globals" in item.co_names for item in _all_codes(code))
+
+
 def makes_named(code: CodeType) -> bool:
     """Whether the code makes functions or classes with a name."""
     return any(item.co_name[:1] != "<" for item in _all_codes(code)[1:])

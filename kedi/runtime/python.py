@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.frames import RunFrame, Site
-from kedi.runtime.pycode import Piece, looks_up_by_name, makes_named, own_locals
+from kedi.runtime.pycode import (
+    Piece,
+    looks_up_by_name,
+    makes_named,
+    own_locals,
+    reaches_globals,
+)
 from kedi.runtime.rewrite import SCOPE_NAME
 from kedi.runtime.scopes import (
     BUILTIN_NAMES,
@@ -57,7 +63,7 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     if interpreter.foreign_executor is not None:
         return _foreign_runner(interpreter, site, node, piece.first_line)
     run: Run
-    if own_locals(code) or declared or looks_up_by_name(code):
+    if own_locals(code) or declared or looks_up_by_name(code) or reaches_globals(code):
         run = _Storing(piece, code, declared).run
     else:
 
@@ -102,7 +108,17 @@ def observed(frame: RunFrame, scope: Scope, site: Site, kind: str, run: Run) -> 
 class _Storing:
     """A piece that assigns names, or that Python resolves in ways that need help."""
 
-    __slots__ = ("bridge", "builtin", "code", "declared", "named", "piece", "stored", "variants")
+    __slots__ = (
+        "bridge",
+        "builtin",
+        "code",
+        "declared",
+        "named",
+        "piece",
+        "reaching",
+        "stored",
+        "variants",
+    )
 
     def __init__(self, piece: Piece, code: CodeType, declared: frozenset[str]) -> None:
         self.piece = piece
@@ -112,11 +128,24 @@ class _Storing:
         self.bridge = looks_up_by_name(code)
         #: Functions and classes are made, which take their module's name from the scope.
         self.named = makes_named(code)
+        #: ``globals()`` may be given new names, which are to vanish.
+        self.reaching = reaches_globals(code)
         builtin = self.stored & BUILTIN_NAMES
         self.builtin = piece.read_first(builtin) if builtin else builtin
         self.variants: dict[frozenset[str], CodeType] = {}
 
     def run(self, frame: RunFrame, scope: Scope) -> Any:
+        if not self.reaching:
+            return self._run(frame, scope)
+        known = set(scope.own_names())
+        try:
+            return self._run(frame, scope)
+        finally:
+            for name in scope.own_names():
+                if name not in known:
+                    dict_del(scope, name)
+
+    def _run(self, frame: RunFrame, scope: Scope) -> Any:
         owner_of = scope.owner_of
         shared = frozenset([name for name in self.stored if owner_of(name) is not None])
         if self.builtin:

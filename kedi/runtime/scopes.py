@@ -15,7 +15,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 from kedi.errors import KediExecutionError
 from kedi.runtime.frames import CURRENT
@@ -164,6 +164,18 @@ class Scope(dict[str, Any]):
         # Only dynamic writes of user code come here (``globals()["x"] = 1``): the
         # interpreter and compiled Python store through the dict itself.
         write_back(self, key, value)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict[str, Any](*args, **kwargs).items():
+            write_back(self, key, value)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        value = self.lookup(key)
+        return self.put(key, default) if value is MISSING else value
+
+    def __ior__(self, other: Any) -> Self:
+        self.update(other)
+        return self
 
     def put(self, key: str, value: Any) -> Any:
         """Store and give back ``value``: what ``:=`` of embedded Python becomes."""
