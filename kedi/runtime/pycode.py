@@ -215,11 +215,12 @@ class Piece:
             name for item in walk(self.body) if isinstance(item, ast.Global) for name in item.names
         )
 
-    def write_through(self, names: frozenset[str]) -> None:
+    def write_through(self, names: frozenset[str]) -> frozenset[str]:
         """Let functions and classes in the piece store these ``global`` names through the scope.
 
         So a function that outlives the piece still writes to the owner of a binding, and
         what it writes is checked. The code then expects the scope under ``SCOPE_NAME``.
+        Gives those of the names that some statements store directly all the same.
         """
         writer = WriteThrough(names)
         if self.kind == "prelude":
@@ -230,6 +231,7 @@ class Piece:
         except RecursionError as error:
             raise self.refusal(error) from None
         self._rewritten = writer.used
+        return frozenset(writer.direct)
 
     def read_first(self, names: frozenset[str]) -> frozenset[str]:
         """Those of ``names``, builtins of Python, that the piece may read before it stores them.

@@ -57,14 +57,13 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     """
     piece = Piece.of_python(site.unit, site.stmt, node, site.base_line)
     declared = piece.declared_global()
-    if declared:
-        piece.write_through(declared)
+    direct = piece.write_through(declared) if declared else declared
     code = piece.function()
     if interpreter.foreign_executor is not None:
         return _foreign_runner(interpreter, site, node, piece.first_line)
     run: Run
     if own_locals(code) or declared or looks_up_by_name(code) or reaches_globals(code):
-        run = _Storing(piece, code, declared).run
+        run = _Storing(piece, code, declared, direct).runner()
     else:
 
         def read(frame: RunFrame, scope: Scope) -> Any:
@@ -105,6 +104,9 @@ def observed(frame: RunFrame, scope: Scope, site: Site, kind: str, run: Run) -> 
             observer.python_left(frame, span, kind)
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 class _Storing:
     """A piece that assigns names, or that Python resolves in ways that need help."""
 
@@ -113,6 +115,7 @@ class _Storing:
         "builtin",
         "code",
         "declared",
+        "direct",
         "named",
         "piece",
         "reaching",
@@ -120,11 +123,15 @@ class _Storing:
         "variants",
     )
 
-    def __init__(self, piece: Piece, code: CodeType, declared: frozenset[str]) -> None:
+    def __init__(
+        self, piece: Piece, code: CodeType, declared: frozenset[str], direct: frozenset[str]
+    ) -> None:
         self.piece = piece
         self.code = code
         self.stored = own_locals(code)
         self.declared = declared
+        #: Of these, the names that nested code does not only store through the scope.
+        self.direct = direct
         self.bridge = looks_up_by_name(code)
         #: Functions and classes are made, which take their module's name from the scope.
         self.named = makes_named(code)
@@ -134,9 +141,57 @@ class _Storing:
         self.builtin = piece.read_first(builtin) if builtin else builtin
         self.variants: dict[frozenset[str], CodeType] = {}
 
-    def run(self, frame: RunFrame, scope: Scope) -> Any:
-        if not self.reaching:
-            return self._run(frame, scope)
+    def runner(self) -> Run:
+        """The shortest way to run the piece."""
+        if self.reaching:
+            return self._run_reaching
+        if len(self.stored) == 1 and not (
+            self.declared or self.builtin or self.bridge or self.named
+        ):
+            return self._single()
+        return self._run
+
+    def _single(self) -> Run:
+        """For a piece that stores one name: what :meth:`_run` does, in fewer steps."""
+        (name,) = self.stored
+        local = self.code
+        variant: CodeType | None = None
+
+        def run(frame: RunFrame, scope: Scope) -> Any:
+            nonlocal variant
+            old = dict_get(scope, name, MISSING)
+            if scope.pending is not None or frame.interpreter.observer is not None:
+                return self._run(frame, scope)
+            owner = scope
+            if old is MISSING:
+                parent = scope.parent
+                owner = parent.owner_of(name) if parent is not None else None
+                if owner is None:
+                    return FunctionType(local, scope)()
+            if variant is None:
+                variant = self.piece.function((name,))
+            before = [(name, old)]
+            try:
+                result = FunctionType(variant, scope)()
+            except BaseException:
+                keep(frame, scope, before, _NONE, quiet=True)
+                raise
+            value = dict_get(scope, name, MISSING)
+            if owner.contracts is not None and value is not MISSING:
+                contract = owner.contracts.get(name)
+                if contract is None or type(value) is contract.exact:
+                    if owner is scope:
+                        return result
+                    if owner.pending is None and owner.parent is not None:
+                        dict_del(scope, name)
+                        dict_set(owner, name, value)
+                        return result
+            keep(frame, scope, before, _NONE, quiet=False)
+            return result
+
+        return run
+
+    def _run_reaching(self, frame: RunFrame, scope: Scope) -> Any:
         known = set(scope.own_names())
         try:
             return self._run(frame, scope)
@@ -160,9 +215,9 @@ class _Storing:
             bridge_builtins(scope)
         if self.named:
             name_module(scope)
-        watched = shared
+        watched, through = shared, _NONE
         if self.declared:
-            watched = shared | self.declared
+            watched, through = shared | self.declared, self.declared - shared - self.direct
             dict_set(scope, SCOPE_NAME, scope)
         if not watched:
             return FunctionType(code, scope)()
@@ -174,9 +229,9 @@ class _Storing:
         try:
             result = FunctionType(code, scope)()
         except BaseException:
-            keep(frame, scope, before, self.declared, quiet=True)
+            keep(frame, scope, before, through, quiet=True)
             raise
-        keep(frame, scope, before, self.declared, quiet=False)
+        keep(frame, scope, before, through, quiet=False)
         return result
 
 

@@ -12,12 +12,14 @@ SCOPE_NAME = "__kedi_scope__"
 class WriteThrough(ast.NodeTransformer):
     """Turns stores of ``global`` names in functions and classes into stores in the scope.
 
-    ``used`` says whether there was one.
+    ``used`` says whether there was one. ``direct`` are names that are also stored by
+    statements which cannot store anywhere else, such as an import.
     """
 
     def __init__(self, names: frozenset[str]) -> None:
         self.names = names
         self.used = False
+        self.direct: set[str] = set()
         self._active: frozenset[str] = frozenset()
 
     def begin(self, body: list[ast.stmt]) -> None:
@@ -26,6 +28,7 @@ class WriteThrough(ast.NodeTransformer):
 
     def _block(self, node: Any) -> Any:
         # Decorators, defaults and bases belong to the enclosing block.
+        self._stores(node.name)
         outer, inner = self._active, list[ast.stmt](node.body)
         node.body = []
         self.generic_visit(node)
@@ -35,6 +38,24 @@ class WriteThrough(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = _block
+
+    def _stores(self, name: str | None) -> None:
+        if name in self._active:
+            self.direct.add(name)
+
+    def visit_alias(self, node: ast.alias) -> ast.AST:
+        self._stores(node.asname or node.name.partition(".")[0])
+        return node
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        self._stores(node.name)
+        return self.generic_visit(node)
+
+    def _capture(self, node: Any) -> Any:
+        self._stores(node.rest if isinstance(node, ast.MatchMapping) else node.name)
+        return self.generic_visit(node)
+
+    visit_MatchAs = visit_MatchStar = visit_MatchMapping = _capture
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
         outer, self._active = self._active, frozenset()
