@@ -271,7 +271,9 @@ class _Parser:
             raise UsageError(f"{' and '.join(self.modes)} exclude each other")
         if self.modes:
             modes: dict[str, Command] = {
-                **{"--parse": "parse", "--test": "test", "--eval": "eval"},
+                "--parse": "parse",
+                "--test": "test",
+                "--eval": "eval",
                 "--idle": "idle",
             }
             result.command = modes[self.modes[0]]
