@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from kedi.runtime.bridge import bridge_builtins
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.pycode import Piece, looks_up_by_name, own_locals
 from kedi.runtime.python import Run, python_runner
-from kedi.runtime.scopes import Scope, bridge_builtins, dict_set
+from kedi.runtime.scopes import Scope, dict_set
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kedi.errors import FrameKind, KediExecutionError, KediParseError
 from kedi.runtime.frames import RunFrame, Site, Unit
-from kedi.runtime.python import Prelude, python_runner, write
+from kedi.runtime.python import Prelude, python_runner
 from kedi.runtime.scopes import MISSING, Scope, declare, dict_get, dict_has, dict_set
 from kedi.runtime.types import STR, TypeContract, TypeSource
 from kedi.runtime.values import (
@@ -23,6 +23,7 @@ from kedi.runtime.values import (
     unknown_name,
     value_runner,
 )
+from kedi.runtime.writeback import write
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 

@@ -17,7 +17,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from kedi.errors import KediExecutionError, KediTypeExecutionError
+from kedi.runtime.bridge import bridge_builtins, name_module
 from kedi.runtime.frames import RunFrame, Site
+from kedi.runtime.hosted import flatten, foreign_runner, reporting, told
 from kedi.runtime.pycode import (
     Piece,
     looks_up_by_name,
@@ -31,17 +33,14 @@ from kedi.runtime.scopes import (
     MISSING,
     RootScope,
     Scope,
-    bridge_builtins,
     dict_del,
     dict_get,
     dict_set,
     is_dunder,
-    name_module,
-    reserved,
-    store,
     write_back,
 )
 from kedi.runtime.types import EPOCH, is_type_like
+from kedi.runtime.writeback import keep
 from kedi.syntax import ast as syntax
 
 if TYPE_CHECKING:
@@ -59,10 +58,10 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     declared = piece.declared_global()
     direct = piece.write_through(declared) if declared else declared
     code = piece.function()
-    if interpreter.foreign_executor is not None:
-        return _foreign_runner(interpreter, site, node, piece.first_line)
     run: Run
-    if own_locals(code) or declared or looks_up_by_name(code) or reaches_globals(code):
+    if interpreter.foreign_executor is not None:
+        run = foreign_runner(interpreter, site, node, piece.first_line)
+    elif own_locals(code) or declared or looks_up_by_name(code) or reaches_globals(code):
         run = _Storing(piece, code, declared, direct).runner()
     else:
 
@@ -79,7 +78,7 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
             return reading
         run = read
     if interpreter.reporting_executor is not None:
-        run = _reporting(interpreter, site, node, run)
+        run = reporting(interpreter, site, node, run)
 
     def storing(frame: RunFrame, scope: Scope) -> Any:
         if interpreter.observer is None:
@@ -235,72 +234,6 @@ class _Storing:
         return result
 
 
-Change = tuple[Scope, str, Any]
-
-
-def keep(
-    frame: RunFrame,
-    scope: Scope,
-    before: list[tuple[str, Any]],
-    through: frozenset[str],
-    *,
-    quiet: bool,
-) -> None:
-    """Give what a block stored to its owners, all of it or, when one value may not be, none.
-
-    ``before`` are the scope's own values of the watched names when the block began; those of
-    ``through`` have been checked and stored one by one, where they are bound.
-    ``quiet`` is for a block that failed: its own error is the one to report.
-    """
-    changes: list[Change] = []
-    for name, old in before:
-        new = dict_get(scope, name, MISSING)
-        if new is old:
-            continue
-        if old is not MISSING:
-            if name in through and new is not MISSING:
-                continue
-            dict_set(scope, name, old)
-            # ``del x`` (or the end of ``except … as x``) does not end a Kedi binding.
-            if new is not MISSING:
-                changes.append((scope, name, new))
-            continue
-        dict_del(scope, name)
-        owner = scope.parent.owner_of(name) if scope.parent is not None else None
-        if owner is not None:
-            changes.append((owner, name, new))
-    if changes:
-        try:
-            commit(frame, changes)
-        except KediExecutionError:
-            if not quiet:
-                raise
-
-
-def commit(frame: RunFrame, changes: list[Change]) -> None:
-    """Assign owned names after checking every value, and tell the observer."""
-    args_name = frame.interpreter.args_name
-    for owner, name, value in changes:
-        if name == args_name and owner.parent is None:
-            raise reserved(name)
-        contract = owner.contract_of(name)
-        if contract is not None and type(value) is not contract.exact:
-            contract.check(value, name)
-    observer = frame.interpreter.observer
-    for owner, name, value in changes:
-        if observer is None:
-            store(owner, name, value)
-            continue
-        old = dict_get(owner, name, MISSING)
-        store(owner, name, value)
-        observer.binding_written(frame, owner, name, old, value)
-
-
-def write(frame: RunFrame, owner: Scope, name: str, value: Any) -> None:
-    """Assign an owned name, checked, and tell the observer."""
-    commit(frame, [(owner, name, value)])
-
-
 class Prelude:
     """A fence that is the first content of a source: everything it binds stays."""
 
@@ -380,95 +313,3 @@ class Prelude:
         for name, value in cast("Mapping[str, Any]", names).items():
             if not is_dunder(name) and value is not env.get(name, MISSING):
                 write_back(scope, name, value)
-
-
-def flatten(scope: Scope) -> dict[str, Any]:
-    """All visible names with their values, inner ones winning; costs by names visible."""
-    names: dict[str, Any] = {}
-    for part in reversed(list(scope.chain())):
-        for name in part.own_names():
-            names[name] = part[name]
-    return names
-
-
-def _foreign_runner(
-    interpreter: Interpreter, site: Site, node: syntax.Python, first_line: int
-) -> Run:
-    """Run a piece through a host's own executor, by its public protocol."""
-
-    def run(frame: RunFrame, scope: Scope) -> Any:
-        executor = interpreter.foreign_executor
-        assert executor is not None
-        runtime = interpreter.handle
-        names = flatten(scope)
-        if node.kind == "expr":
-            return executor.evaluate_inline(runtime, node.code, names)
-        before = dict(names)
-        result = None
-        try:
-            if node.kind == "suite" and site.kind in ("assignment", "return"):
-                result = executor.execute_block(runtime, node.code, names)
-            else:
-                executor.execute_side_effects(
-                    runtime, node.code, names, kedi_line_offset=first_line - 1
-                )
-        except BaseException:
-            _take(frame, scope, before, names, quiet=True)
-            raise
-        _take(frame, scope, before, names, quiet=False)
-        return result
-
-    def stepping(frame: RunFrame, scope: Scope) -> Any:
-        if interpreter.observer is None:
-            return run(frame, scope)
-        return observed(frame, scope, site, node.kind, run)
-
-    return stepping
-
-
-def _take(
-    frame: RunFrame, scope: Scope, before: dict[str, Any], after: dict[str, Any], *, quiet: bool
-) -> None:
-    """Give the values that an executor changed to the owners of their names."""
-    changes: list[Change] = []
-    for name, old in before.items():
-        value = after.get(name, MISSING)
-        owner = scope.owner_of(name)
-        if value is not old and value is not MISSING and owner is not None:
-            changes.append((owner, name, value))
-    try:
-        commit(frame, changes)
-    except KediExecutionError:
-        if not quiet:
-            raise
-
-
-# ── debug exporters ───────────────────────────────────────────────────────────
-
-
-def told(
-    interpreter: Interpreter, step: str, code: str, scope: Scope, run: Callable[[], Any]
-) -> Callable[[], Any]:
-    """``run``, reported to the debug exporter of a :class:`kedi.executors.DefaultExecutor`."""
-    executor = interpreter.reporting_executor
-    if executor is None or executor.debug_exporter is None:
-        return run
-    return partial(executor.report, step, code, flatten(scope), run)
-
-
-_STEPS = {
-    "expr": "evaluate_inline",
-    "stmt": "execute_side_effects",
-    "suite": "execute_side_effects",
-}
-
-
-def _reporting(interpreter: Interpreter, site: Site, node: syntax.Python, run: Run) -> Run:
-    step = _STEPS[node.kind]
-    if node.kind == "suite" and site.kind in ("assignment", "return"):
-        step = "execute_block"
-
-    def reporting(frame: RunFrame, scope: Scope) -> Any:
-        return told(interpreter, step, node.code, scope, partial(run, frame, scope))()
-
-    return reporting

@@ -248,7 +248,7 @@ class TypeSource:
         foreign = frame.interpreter.foreign_executor
         try:
             if foreign is not None:
-                from kedi.runtime.python import flatten
+                from kedi.runtime.hosted import flatten
 
                 names = {**builtin_types(), **flatten(scope), **(extra or {})}
                 resolved = foreign.evaluate_type_expression(
