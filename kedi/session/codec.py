@@ -68,8 +68,8 @@ FACTORIES: dict[str, Any] = {
 MAX_DEPTH = 60
 """Levels of one JSON tree; what is deeper continues in a cell of its own."""
 
-MAX_KEY_PARTS = 5_000_000
-"""Parts of the elements of sets, which are written without sharing, beyond 50 per element."""
+MAX_REPEATED = 300_000
+"""Parts of values that occur again within elements of sets, which are written in full each time."""
 
 MIN_COLUMN = 16
 """Items of one class from which on a list is written by columns."""
@@ -142,12 +142,13 @@ class Encoder:
         self._written: dict[int, Any] = {}
         self._mixed: dict[int, Node] = {}
         self._refs: list[list[Any]] = []
+        self._put_off: dict[int, Node] = {}
         self._claims: list[int] = []
         self._check_at = _FIRST_CHECK
         self._hashed = 0
         self._in_key = 0
-        self._elements_met = 0
-        self._key_parts = 0
+        self._in_keys: set[int] = set()
+        self._repeated = 0
         self._plain: frozenset[type] = _PLAIN
         self._handlers: dict[type, Handler] = {
             str: self._str,
@@ -282,6 +283,7 @@ class Encoder:
             return self.refuse(node, "it is nested too deeply")
         self.cells.append(None)
         self._queue.append((len(self.cells) - 1, value, node, self.exact))
+        self._put_off[len(self.cells) - 1] = node
         return self._tag(self._reference(len(self.cells) - 1))
 
     def _reference(self, cell: int) -> list[Any]:
@@ -302,27 +304,40 @@ class Encoder:
         """Number the cells so that each refers to lower ones only."""
         if not self.cells:
             return
-        wanted = [_references(tree) for tree in self.cells]
+        wanted = [[ref[1] for ref in _references(tree)] for tree in self.cells]
         number: dict[int, int] = {}
         for start in range(len(self.cells)):
-            stack = [start]
-            while stack:
-                cell = stack[-1]
-                if cell in number:
-                    stack.pop()
-                    continue
-                missing = [ref[1] for ref in wanted[cell] if ref[1] not in number]
-                if missing:
-                    stack.extend(missing)
+            if start in number:
+                continue
+            path = [start]
+            left = [iter(wanted[start])]
+            entered = {start}
+            while path:
+                cell = next((item for item in left[-1] if item not in number), None)
+                if cell is None:
+                    left.pop()
+                    entered.discard(path[-1])
+                    number[path.pop()] = len(number)
+                elif cell in entered:
+                    # Immutable values are put off like others, and one can hold itself.
+                    self._refuse_cycle(path)
+                    return
                 else:
-                    number[cell] = len(number)
-                    stack.pop()
+                    path.append(cell)
+                    left.append(iter(wanted[cell]))
+                    entered.add(cell)
         trees = self.cells
         self.cells = [None] * len(trees)
         for cell, new in number.items():
             self.cells[new] = trees[cell]
         for ref in self._refs:
             ref[1] = number[ref[1]]
+
+    def _refuse_cycle(self, path: list[int]) -> None:
+        """A cycle of cells goes through one that was put off, whose place is known."""
+        node = next((self._put_off[cell] for cell in reversed(path) if cell in self._put_off), None)
+        assert node is not None
+        self.problems.append((node, "it contains itself"))
 
     # ── containers ───────────────────────────────────────────────────────────
 
@@ -579,7 +594,9 @@ class Encoder:
     ) -> None:
         """Keep an immutable container for the case that it is met again."""
         if self._in_key:
-            self._count(len(tree), node)
+            if id(value) in self._in_keys:
+                self._count(len(tree), node)
+            self._in_keys.add(id(value))
         elif len(self.seen) > before or len(self.problems) > problems:
             # Something in it is mutable: a second place for the tuple is a second one for that.
             self._mixed[id(value)] = node
@@ -587,8 +604,8 @@ class Encoder:
             self._written[id(value)] = tree
 
     def _count(self, parts: int, node: Node) -> None:
-        self._key_parts += parts
-        if self._key_parts > MAX_KEY_PARTS + 50 * self._elements_met:
+        self._repeated += parts
+        if self._repeated > MAX_REPEATED:
             raise Refused(f"the sets at `{path_text(node)}` hold too many nested values")
 
     def _bytes(self, value: bytes, node: Node, depth: int) -> Any:
@@ -639,8 +656,6 @@ class Encoder:
                 return [tag, *ordered]
             value = ordered
         problems = len(self.problems)
-        if not self._in_key:
-            self._elements_met += len(value)
         self._in_key += 1
         try:
             place = (node, "{…}", PLACE)
