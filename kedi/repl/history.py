@@ -48,12 +48,17 @@ class HistoryFile:
         except (OSError, ValueError) as error:
             self._give_up(error)
             return []
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        try:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
                 return []
-            size = os.fstat(descriptor).st_size
-            file.seek(max(0, size - MAX_BYTES))
-            data = file.read(MAX_BYTES)
+            size = state.st_size
+            data = _tail(descriptor, size)
+        except OSError as error:
+            self._give_up(error)
+            return []
+        finally:
+            os.close(descriptor)
         if size > MAX_BYTES:
             # The first entry may have been cut in the middle.
             data = data[max(0, data.find(b"\n\n") + 1) :]
@@ -115,6 +120,17 @@ class HistoryFile:
 
 #: A FIFO must not make the REPL wait.
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def _tail(descriptor: int, size: int) -> bytes:
+    """The last part of a file, as much as is read of one."""
+    os.lseek(descriptor, max(0, size - MAX_BYTES), os.SEEK_SET)
+    parts: list[bytes] = []
+    room = MAX_BYTES
+    while room > 0 and (part := os.read(descriptor, room)):
+        parts.append(part)
+        room -= len(part)
+    return b"".join(parts)
 
 
 def _make_private(descriptor: int) -> None:

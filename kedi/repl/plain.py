@@ -187,7 +187,7 @@ class InputReader(LineReader):
         if not self._rest:
             self._waiting = True
             # A paste may come as one line with line breaks in it.
-            self._rest = input(prompt).split("\n")
+            self._rest = _input(prompt).split("\n")
             self._waiting = False
         line = self._rest.pop(0)
         self._lines.append(line)
@@ -219,6 +219,15 @@ class InputReader(LineReader):
                 if item.text and item.start >= 0
             ]
         return self._found[state] if state < len(self._found) else None
+
+
+def _input(prompt: str) -> str:
+    """A line typed at ``prompt``, which must not get into output that goes elsewhere."""
+    if sys.stdout.isatty():
+        return input(prompt)
+    sys.stderr.write(prompt)
+    sys.stderr.flush()
+    return input()
 
 
 def _load_readline() -> Any:

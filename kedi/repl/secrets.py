@@ -7,7 +7,7 @@ import re
 _WORDS = r"passwords?|passwd|pwd|passphrase|secrets?|token|credentials?|authorization|bearer"
 _KEYS = r"(?:api|access|auth|private|secret|signing|encryption|account|master)_?keys?"
 #: `token` and `password`, also as the end of a longer name; `tokens` and `token_count` are counts.
-_NAME = rf"(?:[A-Za-z0-9]{0, 30}[_-]){0, 6}(?:{_WORDS}|{_KEYS}|apikey)"
+_NAME = rf"(?:[A-Za-z0-9]{{0,30}}[_-]){{0,6}}(?:{_WORDS}|{_KEYS}|apikey)"
 #: What follows is a value as such and neither a reference nor a call.
 _ASSIGNED = re.compile(
     rf"(?<![A-Za-z0-9_]){_NAME}[\"']?\s*(?:\]|:\s*[\w.\[\]| ]+\])?\s*(?::?=|:|<<)\s*"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from kedi.diagnostics import display_width, printable
 from kedi.repl.origin import Binding, bindings_of, call_behind
+from kedi.runtime.procedures import info_of
 from kedi.runtime.scopes import MISSING
 from kedi.session.inspect import preview, type_of, view_kind
 from kedi.session.preview import full_text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _PREVIEW = 2_000
 _MANY = "items"
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, MethodDescriptorType)
 
 
 def fit(text: str, width: int) -> str:
@@ -95,7 +97,7 @@ def about(session: ReplSession, expression: str) -> str | None:
         return f"{expression}: still being computed\n{_bound(session, expression)}".rstrip()
     if value is MISSING and view is not None:
         value = view.value  # it stands for one that is not there
-    is_code = view_kind(value) in ("procedure", "type", "python")
+    is_code = view_kind(value) in ("procedure", "type", "python") or type(value) in _FUNCTIONS
     if is_code:
         lines = [_signature(value, expression)]
     else:
@@ -118,7 +120,7 @@ def _signature(value: Any, expression: str) -> str:
 
 def _documentation(value: Any) -> str:
     # Python's own kinds of functions answer without running code of a user.
-    if type(value) in (FunctionType, BuiltinFunctionType, MethodType):
+    if type(value) in _FUNCTIONS:
         text = value.__doc__
     else:
         text = namespace_of(value if is_real(value, type) else kind_of(value)).get("__doc__")
@@ -142,41 +144,51 @@ def _bound(session: ReplSession, name: str) -> str:
 
 
 def source(session: ReplSession, what: str) -> str | None:
-    """The text of a fragment (by number or name) or of what bound a name last; else ``None``."""
+    """The text of a fragment (by number or name), of a definition, or of what bound a name."""
     fragments = session.fragments
     if what.isdecimal() and 1 <= int(what) <= len(fragments):
         return fragments[int(what) - 1].source
     for fragment in fragments:
         if fragment.name == what:
             return fragment.source
+    value = session.look_up(what)
     view = session.binding(what)
     found = [item for item in bindings_of(session, what) if item.procedure is None]
-    if view is not None and found:
-        return f"# {found[-1].fragment.name}, line {found[-1].line}\n{found[-1].text}"
-    return _python_source(session.look_up(what))
-
-
-def _python_source(value: Any) -> str | None:
-    from kedi.runtime.procedures import info_of
-
-    info = info_of(value) if value is not MISSING else None
-    if info is not None:
-        lines = info.unit.source.lines
-        span = info.site.span
-        end = span.end_line
-        indent = len(lines[span.line - 1]) - len(lines[span.line - 1].lstrip())
-        while end < len(lines) and (
-            not lines[end].strip() or len(lines[end]) - len(lines[end].lstrip()) > indent
-        ):
-            end += 1
-        text = "\n".join(lines[span.line - 1 : end]).rstrip()
-        return f"# {info.unit.name}, line {span.line}\n{text}"
-    import inspect
-
-    try:
-        return inspect.getsource(value).rstrip("\n")
-    except (TypeError, OSError):
+    last = found[-1] if found and view is not None else None
+    if last is None or last.what in ("imported", "set by Python"):
+        text = _definition(value)
+        if text is not None:
+            return text
+    if last is None:
         return None
+    return f"# {last.fragment.name}, line {last.line}\n{last.text}"
+
+
+def _definition(value: Any) -> str | None:
+    """The text that defines a procedure, a type, or a function or class of Python."""
+    info = info_of(value) if value is not MISSING else None
+    site = info.site if info is not None else None
+    if is_real(value, type):
+        site = namespace_of(value).get("__kedi_site__")
+    if site is None:
+        import inspect
+
+        try:
+            return inspect.getsource(value).rstrip("\n")
+        except (TypeError, OSError):
+            return None
+    lines = site.unit.source.lines
+    first = site.span.line
+    last = site.span.end_line
+    indent = _indent(lines[first - 1])
+    while last < len(lines) and (not lines[last].strip() or _indent(lines[last]) > indent):
+        last += 1
+    text = "\n".join(lines[first - 1 : last]).rstrip()
+    return f"# {site.unit.name}, line {first}\n{text}"
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 # ── origins ───────────────────────────────────────────────────────────────────
