@@ -220,15 +220,23 @@ class TypeNames(dict[str, Any]):
 class TypeSource:
     """A type expression at its place, resolved against a scope when it is needed."""
 
-    __slots__ = ("_code", "_constant", "expression", "site")
+    __slots__ = ("_builtin", "_code", "_constant", "_names", "expression", "site")
 
     def __init__(self, site: Site, expression: syntax.TypeExpr) -> None:
         self.site = site
         self.expression = expression
         self._code: CodeType | None = None
         self._constant: TypeContract | None = None
-        if not expression.python and not _shadowed(expression.text):
-            self._constant = _constant(expression.text)
+        #: What it means where no type of a program has one of these builtin names.
+        self._builtin: TypeContract | None = None
+        self._names: frozenset[str] = frozenset()
+        if not expression.python:
+            self._builtin = _constant(expression.text)
+            if SHADOWED and self._builtin is not None:
+                words = re.findall(r"[^\W\d]\w*", expression.text)
+                self._names = frozenset(SHADOWED.intersection(words))
+            if not self._names:
+                self._constant = self._builtin
         if self._constant is None:
             piece = Piece.of_type(site.unit, site.stmt, expression, site.base_line)
             self._code = piece.function()
@@ -244,13 +252,21 @@ class TypeSource:
         """The contract in ``scope``; ``extra`` are names that win (a type under construction)."""
         if self._constant is not None:
             return self._constant
+        if self._builtin is not None and not any(
+            is_type_like(scope.lookup(name)) or (extra and name in extra) for name in self._names
+        ):
+            return self._builtin
         assert self._code is not None
         foreign = frame.interpreter.foreign_executor
         try:
             if foreign is not None:
                 from kedi.runtime.hosted import flatten
 
-                names = {**builtin_types(), **flatten(scope), **(extra or {})}
+                names = builtin_types() | (extra or {})
+                for name, value in flatten(scope).items():
+                    if self.expression.python or name not in names or is_type_like(value):
+                        names[name] = value
+                names |= extra or {}
                 resolved = foreign.evaluate_type_expression(
                     frame.interpreter.handle, self.expression.text, names
                 )
@@ -287,10 +303,6 @@ class TypeSource:
             f"unknown type `{name}`",
             hint=f"did you mean `{guess}`?" if guess else "define it with `~` before this line",
         )
-
-
-def _shadowed(text: str) -> bool:
-    return bool(SHADOWED) and not SHADOWED.isdisjoint(re.findall(r"[^\W\d]\w*", text))
 
 
 def portable(kind: Any) -> Any:

@@ -313,7 +313,7 @@ def value_of(text: str, items: list[Item], start: int, where: str) -> Value:
 
 
 def bindable(field: Field | Name) -> None:
-    """Refuse the reserved name ``args`` where something is bound."""
+    """Refuse ``args`` and the names of Python itself where something is bound."""
     name = field if field.__class__ is Name else field.name  # type: ignore[union-attr]
     assert isinstance(name, Name)
     if name.text == "args":
@@ -323,6 +323,14 @@ def bindable(field: Field | Name) -> None:
             name.start,
             name.end,
             "choose another name",
+        )
+    if name.text.startswith("__") and name.text.endswith("__"):
+        raise Fault(
+            "reserved-name",
+            f"`{name.text}` belongs to Python: such names can be read, never bound",
+            name.start,
+            name.end,
+            "leave out the underscores at both ends",
         )
 
 

@@ -30,7 +30,7 @@ from kedi.syntax.pieces import (
 
 def init(text: str, children: list[Any]) -> Init:
     field, (_, start), item = children
-    if field.name.text == "args":
+    if field.name.text == "args" or field.name.text[:2] == "__":
         bindable(field)
     value = value_of(text, item, start, "a value")
     return Init(field.start, value.end, field, value)
