@@ -164,6 +164,8 @@ def parse_python(text: str, code: str, code_start: int, kind: Kind, indent: int 
 
 def _advice(message: str, code: str, kind: Kind) -> str | None:
     if kind == "suite":
+        if "nonlocal" in message:
+            return "Kedi bindings are globals of Python: declare the name `global` instead"
         return None
     if "unterminated" in message or "never closed" in message:
         return "a backtick ends inline Python; write \\x60 for one inside a string, or use a fence"
