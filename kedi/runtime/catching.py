@@ -256,15 +256,19 @@ class _Handler:
     def _suppressed(self, target: int) -> bool:
         """Whether the ``with`` of this handler is a ``suppress`` that takes the error."""
         first = min(item.start for item in self.table if item.target == target)
-        enter = None
+        positions = None
+        before: dis.Instruction | None = None
         for offset in self.offsets:
             if offset >= first:
                 break
-            if self.steps[offset].opname == "BEFORE_WITH":
-                enter = self.steps[offset]
-        if enter is None or enter.positions is None:
+            step = self.steps[offset]
+            if step.opname == "BEFORE_WITH" and before is not None:
+                # What stands before it gives the manager, and has its expression's place.
+                positions = before.positions
+            before = step
+        if positions is None:
             return False
-        expression = _text_at(self.frame.f_code.co_filename, enter.positions)
+        expression = _text_at(self.frame.f_code.co_filename, positions)
         if expression is None:
             return False
         return _suppresses(self.frame, expression, self.error)

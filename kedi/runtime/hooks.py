@@ -1,9 +1,17 @@
 """Step hooks: what an observer of a running program is told.
 
 One observer is attached to an interpreter at a time (:class:`Fanout` joins
-several). Each method is called on the thread that runs the program, *before*
-the event's effect goes on, and may block: that is how stopping works. An
-observer's exceptions are the program's: raise to abort it.
+several), at any moment and from any thread; it is told from the next statement
+on. Of what began before it was attached it is told the end, of what ends after it
+was detached nothing. Each method is called on the thread that runs the program,
+before the program goes on, and may block: that is how stopping works.
+
+With the parallel engine there are several such threads: one for each model call
+under way and for stages of ``> map:``, each with a frame of its own. An observer
+for those programs must be ready to be called from several threads at a time.
+
+An observer's exceptions are the program's: raise to abort it. A ``try`` of the
+program can catch them like its own, unless they derive from ``BaseException`` alone.
 
 Frames and scopes are handed over as they are, without copying. They are live:
 read them during the call, or while that thread is blocked in it.
@@ -25,7 +33,10 @@ class Observer:
     """Base of observers: every event, doing nothing. Override what you need."""
 
     def statement(self, frame: RunFrame) -> None:
-        """A statement is about to run; ``frame.site`` says which."""
+        """A statement is about to run; ``frame.site`` says which.
+
+        A loop is told once for each look at its header, a ``> map:`` once before its stages.
+        """
 
     def procedure_entered(self, frame: RunFrame) -> None:
         """A procedure was called; its parameters are bound in ``frame.scope``."""
@@ -34,13 +45,18 @@ class Observer:
         """A procedure ends with a value, or with an error (then ``value`` is ``None``)."""
 
     def scope_opened(self, frame: RunFrame, scope: Scope) -> None:
-        """A branch, an iteration or a map stage got its own scope."""
+        """A branch, an iteration or a map stage got its own scope, its binder bound."""
 
     def scope_closed(self, frame: RunFrame, scope: Scope) -> None:
         """That scope ends, also by an error or a return."""
 
     def binding_written(self, frame: RunFrame, scope: Scope, name: str, old: Any, new: Any) -> None:
-        """``name`` of ``scope`` got a value; ``old`` is ``MISSING`` for a new binding."""
+        """``name`` of ``scope`` got a value; ``old`` is ``MISSING`` for a new binding.
+
+        Also for definitions, imports and what Python assigns. With the parallel engine a
+        field of a template gets a :class:`~kedi.KediPromise` when the call is scheduled;
+        :meth:`model_response` tells its value.
+        """
 
     def python_entered(self, frame: RunFrame, span: Span, kind: str) -> None:
         """Embedded Python begins; ``kind`` is ``expr``, ``stmt``, ``suite`` or ``prelude``."""
@@ -51,20 +67,25 @@ class Observer:
     def exception_raised(self, frame: RunFrame, error: BaseException, caught: bool) -> None:
         """An exception left a statement of ``frame``, first there.
 
-        ``caught`` says whether a ``try`` of embedded Python further out will
-        handle it. Sent once per exception, before any scope is unwound.
+        ``caught`` says whether a ``try`` of Python further out will handle it. A handler that
+        always re-raises does not count, nor does what the host does with the error. Told once
+        per exception, before any scope of the program is closed.
         """
 
     def model_request(self, frame: RunFrame, request: ModelRequest) -> ModelRequest | None:
-        """A call is assembled and about to be sent. Return another request to send that one."""
+        """A call is assembled and about to be sent. Return another request to send that one.
+
+        It may have another prompt, model, effort, system text and settings; fields stay.
+        """
 
     def model_response(
         self, frame: RunFrame, record: CallRecord, error: BaseException | None
     ) -> dict[str, Any] | None:
-        """An answer was validated, or rejected with ``error``.
+        """An answer was validated, or the call failed or its answer was rejected with ``error``.
 
-        Return a mapping of field values to go on with these instead (also
-        after a rejection); they are validated again.
+        Return a mapping of field values to go on with these instead, also after a failure;
+        they are validated like an answer. A call without fields has the one value ``text``,
+        a claim ``claim``.
         """
 
     def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:
@@ -85,7 +106,7 @@ class Observer:
 
 
 class Fanout(Observer):
-    """Hands every event to several observers, in order."""
+    """Hands every event to several observers, in order; what one replaces the next one sees."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
@@ -139,7 +160,14 @@ class Fanout(Observer):
         replaced: dict[str, Any] | None = None
         for item in self.observers:
             answer = item.model_response(frame, record, error)
-            replaced = answer if answer is not None else replaced
+            if answer is not None:
+                from dataclasses import replace
+
+                replaced, error = answer, None
+                if record.request.output_schema:
+                    record = replace(record, values=answer, error=None)
+                else:
+                    record = replace(record, text=answer.get("text"), error=None)
         return replaced
 
     def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:

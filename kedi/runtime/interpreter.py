@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +144,7 @@ class Interpreter:
         is the outermost Kedi frame of the thread; exits stay as they are.
         """
         try:
-            with _RoomForCalls():
+            with ROOM:
                 return self.run_boundary(unit, body, scope)
         except KediError as error:
             # Its text is the trace; the steps of the interpreter would only hide it.
@@ -190,6 +191,16 @@ class Interpreter:
                 # The error holds this frame by its traceback: no cycle through the variable.
                 failure = None
         return value
+
+    @staticmethod
+    def make_room() -> None:
+        """Allow the depth of Kedi calls; for each time, :meth:`leave_room`."""
+        ROOM.__enter__()
+
+    @staticmethod
+    def leave_room() -> None:
+        """Undo :meth:`make_room`."""
+        ROOM.__exit__()
 
     def join(self, frame: RunFrame, error: BaseException | None) -> BaseException | None:
         """Wait for the model calls that ``frame`` has started; the error that it ends with."""
@@ -250,24 +261,40 @@ class Interpreter:
             raise first
 
 
-class _RoomForCalls:
-    """Raises Python's recursion limit while Kedi runs, and puts it back.
+class RoomForCalls:
+    """Raises Python's recursion limit while Kedi runs anywhere, and puts it back.
 
     A Kedi call takes several Python frames, so the default limit of 1,000 would
     end at some 150 calls. Python 3.11 keeps its frames off the C stack, so the
-    higher limit is safe; ``MAX_DEPTH`` bounds Kedi's own recursion.
+    higher limit is safe; ``MAX_DEPTH`` bounds Kedi's own recursion. The limit is one for
+    all threads: the first to come raises it, the last to go puts it back.
     """
 
-    __slots__ = ("before",)
+    __slots__ = ()
+    _lock = threading.Lock()
+    _inside = 0
+    _before = 0
 
     def __enter__(self) -> None:
-        self.before = sys.getrecursionlimit()
-        if self.before < _PYTHON_LIMIT:
-            sys.setrecursionlimit(_PYTHON_LIMIT)
+        cls = RoomForCalls
+        with cls._lock:
+            cls._inside += 1
+            if cls._inside == 1:
+                cls._before = sys.getrecursionlimit()
+                if cls._before < _PYTHON_LIMIT:
+                    sys.setrecursionlimit(_PYTHON_LIMIT)
 
     def __exit__(self, *_: object) -> None:
-        if self.before < _PYTHON_LIMIT and sys.getrecursionlimit() == _PYTHON_LIMIT:
+        cls = RoomForCalls
+        with cls._lock:
+            cls._inside -= 1
+            # Left alone where the program has set a limit of its own.
+            if cls._inside or sys.getrecursionlimit() != _PYTHON_LIMIT:
+                return
             try:
-                sys.setrecursionlimit(self.before)
+                sys.setrecursionlimit(cls._before)
             except RecursionError:
                 pass  # a host is deeper than its own limit: leave the room
+
+
+ROOM = RoomForCalls()

@@ -128,6 +128,9 @@ class ProcedureInfo:
         scope.readonly = self.readonly
         scope.agent = self.agent
         frame = RunFrame(interpreter, self.unit, self.name, caller, scope)
+        if caller is None:
+            interpreter.make_room()
+        entered = False
         try:
             if self._sources is not None and self._epoch != EPOCH[0]:
                 self._refresh(frame, self._sources)
@@ -140,15 +143,8 @@ class ProcedureInfo:
                     value = force(value)
                     contract.check(value, f"{self.name}({name})")
                 dict_set(scope, name, value)
-        except Exception as error:
-            # A wrong argument is the caller's fault: it is reported where the call stands.
-            if caller is None:
-                frame.site = self.site
-                record(error, frame)
-                raise finish(error, frame) from error.__cause__
-            raise
-        current.frame = frame
-        try:
+            current.frame = frame
+            entered = True
             if interpreter.observer is None:
                 self.body(frame, scope)
                 if frame.calls is not None:
@@ -157,15 +153,23 @@ class ProcedureInfo:
             else:
                 value = self._observed(frame, scope)
         except BaseException as error:
+            if not entered:
+                # A wrong argument is the caller's fault: it is reported where the call stands.
+                if caller is not None:
+                    raise
+                frame.site = self.site
             raised = error if frame.calls is None else interpreter.join(frame, error) or error
             record(raised, frame)
             current.frame = caller
             if caller is None:
                 raised = finish(raised, frame)
+                interpreter.leave_room()
             if raised is error:
                 raise
         else:
             current.frame = caller
+            if caller is None:
+                interpreter.leave_room()
             return value
         # Not while the other one is handled, of which it knows nothing.
         raise raised

@@ -85,7 +85,7 @@ class KediPromise(Generic[T]):
         error = self._error
         if error is not None:
             # Each reader gets the call's own traceback, not those of the readers before it.
-            raise error.with_traceback(self._trace)
+            raise BaseException.with_traceback(error, self._trace)
         return self._value
 
     def wait(self) -> None:
@@ -157,7 +157,8 @@ class KediPromise(Generic[T]):
             self._settler = threading.get_ident()
             self._value = value
             self._error = error
-            self._trace = error.__traceback__ if error is not None else None
+            if error is not None:
+                self._trace = BaseException.__dict__["__traceback__"].__get__(error)
         while True:
             with self._lock:
                 hooks, self._hooks = self._hooks, []

@@ -10,7 +10,7 @@ catches them by their own type.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any, Literal, cast
 
@@ -50,10 +50,22 @@ _MAX_CHAIN = 50
 Entry = tuple[CodeType, int, int]
 
 
+def _reader(name: str) -> Callable[[BaseException], Any]:
+    return BaseException.__dict__[name].__get__
+
+
+# What Python itself knows of an exception, whatever its class does about attribute access.
+traceback_of = _reader("__traceback__")
+cause_of = _reader("__cause__")
+context_of = _reader("__context__")
+_suppresses = _reader("__suppress_context__")
+_dict_of = _reader("__dict__")
+set_traceback: Callable[[BaseException, TracebackType | None], Any] = BaseException.with_traceback
+
+
 def marks_of(error: BaseException) -> dict[str, Any]:
-    """The attributes of an exception, whatever its class does about attribute access."""
-    found: Any = BaseException.__dict__["__dict__"].__get__(error)
-    return found
+    """The attributes of an exception, where Kedi keeps its own notes too."""
+    return _dict_of(error)
 
 
 class Trail:
@@ -87,7 +99,7 @@ def record(error: BaseException, frame: RunFrame) -> None:
 def restart(error: BaseException, trace: TracebackType | None) -> None:
     """Forget where the error of a model call has been read: it belongs to its template alone."""
     marks_of(error).pop(_TRAIL, None)
-    error.__traceback__ = trace
+    set_traceback(error, trace)
 
 
 def hand_over(error: BaseException, own: RunFrame, frame: RunFrame) -> None:
@@ -119,7 +131,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
             continue
         seen.add(id(item))
         yield item
-        todo += (item.__context__, item.__cause__)
+        todo += (context_of(item), cause_of(item))
 
 
 def finish(error: BaseException, frame: RunFrame) -> BaseException:
@@ -136,8 +148,9 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
         trail = Trail()
         trail.add(frame)
     units = frame.interpreter.units
-    entries = list(_entries(error.__traceback__))
-    frames = _frames(trail, _embedded(error.__traceback__, units), units)
+    trace = traceback_of(error)
+    entries = list(_entries(trace))
+    frames = _frames(trail, _embedded(trace, units), units)
     tail = _tail(entries)
     result = error if isinstance(error, KediExecutionError) else _wrapped(error, trail)
     if result.frames:
@@ -152,7 +165,7 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
         _add_causes(result, error, units)
     for item in _chain(error):
         if item is not result:
-            item.__traceback__ = _public_traceback(item.__traceback__)
+            set_traceback(item, _public_traceback(traceback_of(item)))
     forget(error)
     return result
 
@@ -207,16 +220,18 @@ def _collect(
     units: dict[str, Unit],
     seen: set[int],
 ) -> None:
-    if isinstance(error, BaseExceptionGroup):
-        for member in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+    group: Any = error
+    if isinstance(group, BaseExceptionGroup):
+        members: Any = cast("Any", group).exceptions
+        for member in members:
             if id(member) not in seen and len(seen) < _MAX_CHAIN:
                 seen.add(id(member))
                 causes.append(_cause("member", member, depth, units))
                 _collect(member, depth + 1, causes, units, seen)
     relation: Literal["cause", "context"] = "cause"
-    following = error.__cause__
-    if following is None and not error.__suppress_context__:
-        relation, following = "context", error.__context__
+    following = cause_of(error)
+    if following is None and not _suppresses(error):
+        relation, following = "context", context_of(error)
     if following is not None and id(following) not in seen and len(seen) < _MAX_CHAIN:
         seen.add(id(following))
         causes.append(_cause(relation, following, depth, units))
@@ -230,7 +245,7 @@ def _cause(
     units: dict[str, Unit],
 ) -> Cause:
     span: Span | None = None
-    for code, line, offset in _entries(error.__traceback__):
+    for code, line, offset in _entries(traceback_of(error)):
         if code.co_filename in units:
             span = _python_span(code, line, offset, units[code.co_filename])
     text = error.message if isinstance(error, KediError) else safe_str(error)
