@@ -140,6 +140,8 @@ class InteractiveSession:
         result = parse(unit.source.text, unit.name, path=unit.source.path, mode="fragment")
         if result.status != "complete":
             raise KediParseError(result.diagnostics)
+        # The text that all positions count in: without a byte order mark.
+        unit.source = result.program.source
         check_program(self._interpreter, result.program, self._scope, unit)
         return Compiler(self._interpreter, unit).program(result.program)
 
@@ -308,8 +310,11 @@ def fragment_unit(cwd: Path, source: str, name: str) -> Unit:
     path: str | None = None
     if not (name.startswith("<") and name.endswith(">")):
         file = cwd / name
-        if file.parent.is_dir():
-            directory = file.parent
-        if file.is_file():
-            path = str(file)
+        try:
+            if file.parent.is_dir():
+                directory = file.parent
+            if file.is_file():
+                path = str(file)
+        except OSError:
+            pass  # a name that no file of this system can have
     return Unit(SourceFile(name, source, path), "fragment", str(directory))

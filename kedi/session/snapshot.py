@@ -65,7 +65,7 @@ def load_session(
     from kedi.session.session import InteractiveSession
 
     make = cast("Callable[..., S]", session_type or InteractiveSession)
-    supplied = _supplied(adapter, agent)
+    supplied = _supplied(adapter, agent, conversation_state)
     with paused_collection():
         content = snapshot_file.unframe(snapshot_file.read(path))
         parts, keywords = restore(
@@ -79,14 +79,13 @@ def load_session(
     return InteractiveSession.adopt(make(**keywords), parts)
 
 
-def _supplied(adapter: Any, agent: Any) -> Mapping[str, Any]:
+def _supplied(adapter: Any, agent: Any, conversation: Any) -> Mapping[str, Any]:
+    """What stands for the session's own adapter; checked, since it is not from the snapshot."""
     from kedi.agents.config import make_config
 
-    supplied = {
-        name: value for name, value in (("adapter", adapter), ("agent", agent)) if value is not None
-    }
-    # A wrong one is the caller's mistake, not the snapshot's.
-    make_config(None, **supplied)
+    given = {"adapter": adapter, "agent": agent}
+    supplied = {name: value for name, value in given.items() if value is not None}
+    make_config(None, **supplied, conversation=conversation)
     return supplied
 
 

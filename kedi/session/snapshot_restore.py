@@ -12,7 +12,7 @@ from kedi.agents.pool import AdapterPool
 from kedi.errors import KediError, SessionLoadError
 from kedi.runtime.engine import make_engine
 from kedi.runtime.interpreter import Interpreter
-from kedi.runtime.program import base_scope
+from kedi.runtime.program import base_scope, engine_for
 from kedi.runtime.scopes import Scope, dict_set, root_scope
 from kedi.runtime.types import EPOCH
 from kedi.session.config import SessionConfig, resolve_config
@@ -131,6 +131,7 @@ class _Restoration:
             need(workers > 0, "the engine has no workers")
             if engine is None:
                 engine = make_engine(parallel is True, workers)
+        engine = engine_for(agents, engine)
         resolved = resolve_config(executor=self.executor, engine=engine, cwd=self.cwd, **subagents)
         # The session's configuration is the snapshot's, not one over the present defaults.
         return SessionConfig(
@@ -218,12 +219,19 @@ def _directory(stored: Any, given: str | os.PathLike[str] | None) -> Path:
     text = read_str(stored)
     need("\0" not in text and Path(text).is_absolute(), "the working directory is not absolute")
     path = Path(text) if given is None else Path(given).absolute()
-    if not path.is_dir():
+    if not _is_directory(path):
         raise SessionLoadError(
             f"the session worked in {path}, which is no directory here: pass `cwd=` to "
             "`kedi.load_session`"
         )
     return path
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def _subagents(tree: Any) -> dict[str, Any]:
