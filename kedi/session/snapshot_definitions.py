@@ -14,7 +14,7 @@ from kedi.runtime.procedures import ProcedureInfo, info_of
 from kedi.runtime.typedefs import is_kedi_type
 from kedi.session.codec import Encoder, NoDefinitions
 from kedi.session.refusals import reason_for
-from kedi.session.snapshot_atoms import Refused
+from kedi.session.snapshot_atoms import Malformed, Refused
 from kedi.session.snapshot_parts import SessionParts
 from kedi.session.snapshot_paths import root
 from kedi.session.snapshot_types import encode_type
@@ -212,9 +212,14 @@ def _site_of(value: Any) -> Site | None:
 
 
 def top_statements(source: str, name: str) -> dict[int, Stmt]:
-    """Top-level statements of a fragment by their 1-based lines."""
-    program = parse(source, name, mode="fragment").program
-    return {line + stmt.line + 1: stmt for stmt, line in program.top_level()}
+    """Top-level statements of a fragment by their 1-based lines.
+
+    Raises :class:`Malformed` for text that no session has executed, since it does not parse.
+    """
+    result = parse(source, name, mode="fragment")
+    if result.status != "complete":
+        raise Malformed(f"`{name}` does not parse: {result.diagnostics[0].message}")
+    return {line + stmt.line + 1: stmt for stmt, line in result.program.top_level()}
 
 
 def is_literal(code: str) -> bool:

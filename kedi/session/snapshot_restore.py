@@ -47,17 +47,20 @@ def restore(
     try:
         need(tuple(content) == _CONTENT, "its parts are not those of a snapshot")
         return _Restoration(content, supplied, executor, engine, conversation, cwd).run()
+    except SessionLoadError as error:
+        failure = error
     except Malformed as error:
-        raise SessionLoadError(f"the snapshot is malformed: {error}") from error.__cause__
+        failure = SessionLoadError(f"the snapshot is malformed: {error}")
+        failure.__cause__ = error.__cause__
     except KediError as error:
-        if isinstance(error, SessionLoadError):
-            raise
-        raise SessionLoadError(f"the snapshot cannot be rebuilt: {error.message}") from error
+        failure = SessionLoadError(f"the snapshot cannot be rebuilt: {error.message}")
     except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
         # What a hostile document provokes in a reader of one value.
-        raise SessionLoadError(f"the snapshot is malformed: {error}") from error
-    except (RecursionError, MemoryError) as error:
-        raise SessionLoadError("the snapshot needs more room than there is") from error
+        failure = SessionLoadError(f"the snapshot is malformed: {error}")
+    except (RecursionError, MemoryError):
+        failure = SessionLoadError("the snapshot needs more room than there is")
+    # Raised here, so that no traceback keeps what was built halfway.
+    raise failure.with_traceback(None)
 
 
 class _Restoration:

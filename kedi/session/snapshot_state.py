@@ -140,6 +140,7 @@ class _Attempt:
         self._compare(self._definitions.seen)
         self._compare(self._configs.seen)
         self._host()
+        subagents = self._subagents()
         holes = self._holes()
         return {
             "fragments": [
@@ -154,7 +155,7 @@ class _Attempt:
             "evaluations": parts.evaluations,
             "cwd": encode_str(str(parts.config.cwd)),
             "engine": _engine(parts.config.engine),
-            "subagents": self._subagents(),
+            "subagents": subagents,
             "configs": self._configs.records,
             "active": chosen,
             "definitions": self._definitions.records,

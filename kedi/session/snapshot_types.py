@@ -173,6 +173,7 @@ def _decode_form(
         return typing.Union[several(tree["union"])]  # noqa: UP007 - built from a tuple
     need(keys == ("of", "parts") and type(tree["of"]) is str, "a type has no known form")
     origin = _decode(tree["of"], definitions, own, depth)
+    need(hasattr(origin, "__class_getitem__"), f"`{tree['of'][:80]}` takes no parts")
     return types.GenericAlias(origin, several(tree["parts"]))
 
 

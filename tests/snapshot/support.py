@@ -262,7 +262,7 @@ def distinct(value: Any) -> Any:
 
 # ── documents ─────────────────────────────────────────────────────────────────
 
-TAIL = 11 + 64 + 2
+TAIL = 11 + 64 + 3
 
 
 def content_of(path: Path) -> dict[str, Any]:

@@ -394,7 +394,10 @@ def test_env_and_args(path: Path) -> None:
 
 
 def test_names_python_would_call_its_own_are_kept(path: Path) -> None:
-    with run("[class] = 2", "`globals().__setitem__('__mine__', 1)`") as session, reload(session, path) as restored:
+    with (
+        run("[class] = 2", "`globals().__setitem__('__mine__', 1)`") as session,
+        reload(session, path) as restored,
+    ):
         assert restored.execute("= <`__mine__`><class>") == "12"
 
 
