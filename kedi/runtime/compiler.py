@@ -120,25 +120,26 @@ def sequence(interpreter: Interpreter, steps: Sequence[tuple[Site, Step]]) -> St
     """One step that runs others in order. This loop is the interpreter's heart."""
     if not steps:
         return lambda frame, scope: None
-    steps = tuple(steps)
-    if len(steps) == 1:
-        site, only = steps[0]
+    # A statement may have a second form for when it is observed, so that the first need not look.
+    both = tuple([(site, step, getattr(step, "observed", step)) for site, step in steps])
+    if len(both) == 1:
+        site, only, observed = both[0]
 
         def single(frame: RunFrame, scope: Scope) -> bool | None:
             frame.site = site
             if interpreter.observer is None:
                 return only(frame, scope)
-            return interpreter.observed_step(frame, scope, only)
+            return interpreter.observed_step(frame, scope, observed)
 
         return single
 
     def run(frame: RunFrame, scope: Scope) -> bool | None:
-        for site, step in steps:
+        for site, step, observed in both:
             frame.site = site
             if interpreter.observer is None:
                 if step(frame, scope):
                     return True
-            elif interpreter.observed_step(frame, scope, step):
+            elif interpreter.observed_step(frame, scope, observed):
                 return True
         return None
 
@@ -161,6 +162,12 @@ def bind(
 # ── simple statements ─────────────────────────────────────────────────────────
 
 
+def _with_observed(step: Step, observed: Step) -> Step:
+    """``step``, with its form that tells the observer of the binding."""
+    step.observed = observed  # pyright: ignore[reportFunctionMemberAccess]
+    return step
+
+
 def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     node = stmt.node
     assert isinstance(node, syntax.Init)
@@ -173,18 +180,17 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
         if not is_text(node.value):
 
             def init(frame: RunFrame, scope: Scope) -> None:
-                value = run(frame, scope)
-                if interpreter.observer is None:
-                    declare(scope, name, value, None)
-                else:
-                    bind(frame, scope, name, value, None)
+                declare(scope, name, run(frame, scope), None)
 
-            return site, init
+            def observed_init(frame: RunFrame, scope: Scope) -> None:
+                bind(frame, scope, name, run(frame, scope), None)
+
+            return site, _with_observed(init, observed_init)
 
         def init_text(frame: RunFrame, scope: Scope) -> None:
             value = run(frame, scope)
-            if interpreter.observer is not None or scope.pending is not None:
-                bind(frame, scope, name, value, STR)
+            if scope.pending is not None:
+                declare(scope, name, value, STR)
                 return
             # ``declare``, written out for the two commonest statements.
             dict_set(scope, name, value)
@@ -194,7 +200,10 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             else:
                 contracts[name] = STR
 
-        return site, init_text
+        def observed_text(frame: RunFrame, scope: Scope) -> None:
+            bind(frame, scope, name, run(frame, scope), STR)
+
+        return site, _with_observed(init_text, observed_text)
     source = TypeSource(site.at(declared, "type expression", declared.text), declared)
     constant = source.constant
     if constant is not None:
@@ -205,8 +214,8 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             value = run(frame, scope)
             if type(value) is not exact:
                 check(value, name)
-            if interpreter.observer is not None or scope.pending is not None:
-                bind(frame, scope, name, value, constant)
+            if scope.pending is not None:
+                declare(scope, name, value, constant)
                 return
             dict_set(scope, name, value)
             contracts = scope.contracts
@@ -215,7 +224,10 @@ def _init(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
             else:
                 contracts[name] = constant
 
-        return site, init_plain
+        def observed_plain(frame: RunFrame, scope: Scope) -> None:
+            bind(frame, scope, name, check(run(frame, scope), name), constant)
+
+        return site, _with_observed(init_plain, observed_plain)
 
     def init_typed(frame: RunFrame, scope: Scope) -> None:
         contract = source.resolve(frame, scope)
@@ -236,25 +248,32 @@ def _assign(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
     def assign(frame: RunFrame, scope: Scope) -> None:
         value = run(frame, scope)
         owner = scope if dict_has(scope, name) else scope.owner_of(name)
-        if owner is None:
-            raise unknown_name(scope, name, f"initialise it first with `[{name}] = …`")
-        if owner.readonly is not None and name in owner.readonly:
-            raise KediExecutionError(
-                f"parameter `{name}` is read-only",
-                hint=f"bind a new name instead, such as `[new_{name}] = …`",
-            )
+        if owner is None or (owner.readonly is not None and name in owner.readonly):
+            raise _not_assignable(scope, owner, name)
         contracts = owner.contracts
         contract = contracts.get(name) if contracts is not None else None
-        if (
-            interpreter.observer is None
-            and owner.pending is None
-            and (contract is None or type(value) is contract.exact)
-        ):
+        if owner.pending is None and (contract is None or type(value) is contract.exact):
             dict_set(owner, name, value)
         else:
             write(frame, owner, name, value)
 
-    return site, assign
+    def observed_assign(frame: RunFrame, scope: Scope) -> None:
+        value = run(frame, scope)
+        owner = scope.owner_of(name)
+        if owner is None or (owner.readonly is not None and name in owner.readonly):
+            raise _not_assignable(scope, owner, name)
+        write(frame, owner, name, value)
+
+    return site, _with_observed(assign, observed_assign)
+
+
+def _not_assignable(scope: Scope, owner: Scope | None, name: str) -> KediExecutionError:
+    if owner is None:
+        return unknown_name(scope, name, f"initialise it first with `[{name}] = …`")
+    return KediExecutionError(
+        f"parameter `{name}` is read-only",
+        hint=f"bind a new name instead, such as `[new_{name}] = …`",
+    )
 
 
 def _return(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Base of observers: every event, doing nothing. Override what you need."""
+    """Base of observers: every event, doing nothing. Override what you need, in the class."""
+
+    #: Whether the class has events of embedded Python: their spans cost, so others go without.
+    wants_python: bool = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.wants_python = (
+            cls.python_entered is not Observer.python_entered
+            or cls.python_left is not Observer.python_left
+        )
 
     def statement(self, frame: RunFrame) -> None:
         """A statement is about to run; ``frame.site`` says which.
@@ -110,6 +120,7 @@ class Fanout(Observer):
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
+        self.wants_python = any(item.wants_python for item in self.observers)
 
     def statement(self, frame: RunFrame) -> None:
         for item in self.observers:

@@ -91,7 +91,7 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
 def observed(frame: RunFrame, scope: Scope, site: Site, kind: str, run: Run) -> Any:
     """Run a piece between the observer's ``python_entered`` and ``python_left``."""
     observer = frame.interpreter.observer
-    if observer is None:
+    if observer is None or not observer.wants_python:
         return run(frame, scope)
     span = site.span
     observer.python_entered(frame, span, kind)
@@ -235,9 +235,13 @@ class _Storing:
 
 
 class Prelude:
-    """A fence that is the first content of a source: everything it binds stays."""
+    """A fence that is the first content of a source: everything it binds stays.
 
-    __slots__ = ("bridge", "code", "piece", "shared", "site", "text", "variant")
+    Where all its names are new or untyped it runs as a function whose names are all
+    global: each store is then one of Python's own rather than one of the scope's.
+    """
+
+    __slots__ = ("bridge", "code", "fast", "piece", "shared", "site", "stored", "text", "variant")
 
     def __init__(self, interpreter: Interpreter, site: Site, node: syntax.Python) -> None:
         piece = Piece.of_python(site.unit, site.stmt, node, site.base_line)
@@ -245,6 +249,7 @@ class Prelude:
         self.piece = piece
         self.code = piece.module()
         self.bridge = looks_up_by_name(self.code)
+        self.fast, self.stored = piece.global_function()
         #: Names that functions in it declare ``global``.
         self.shared = piece.declared_global()
         self.variant: CodeType | None = None
@@ -257,10 +262,13 @@ class Prelude:
         if interpreter.foreign_executor is not None:
             execute: Callable[[], None] = partial(self._foreign, frame, scope)
         else:
-            execute = partial(exec, self._code_for(scope), scope)
+            if self.bridge:
+                bridge_builtins(scope)
+            if self.fast is not None and self._is_plain(frame, scope):
+                execute = FunctionType(self.fast, scope)
+            else:
+                execute = partial(exec, self._code_for(scope), scope)
         execute = told(interpreter, "execute_prelude", self.text, scope, execute)
-        if any(is_type_like(dict_get(scope, name)) for name in self.code.co_names):
-            EPOCH[0] += 1
         replacing = any(is_type_like(dict_get(scope, name)) for name in self.code.co_names)
         observer = interpreter.observer
         span = self.site.span
@@ -275,9 +283,17 @@ class Prelude:
             if observer is not None:
                 observer.python_left(frame, span, "prelude")
 
+    def _is_plain(self, frame: RunFrame, scope: Scope) -> bool:
+        """Whether nobody has to know of what it stores."""
+        interpreter = frame.interpreter
+        if interpreter.observer is not None or scope.pending is not None:
+            return False
+        if interpreter.args_name in self.stored:
+            return False
+        contracts = scope.contracts
+        return not contracts or not any(name in contracts for name in self.stored | self.shared)
+
     def _code_for(self, scope: Scope) -> CodeType:
-        if self.bridge:
-            bridge_builtins(scope)
         if not self.shared or not any(scope.contract_of(name) for name in self.shared):
             # A function's ``global`` is then Python's own, at its full speed.
             return self.code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from inspect import isfunction
 from typing import Any
 
 import pytest
@@ -160,8 +161,7 @@ def test_an_observer_that_raises_aborts_cleanly(
     def refuse(*_: object) -> None:
         raise kind("stop")
 
-    observer = Observer()
-    setattr(observer, event, refuse)
+    observer = type("Refusing", (Observer,), {event: refuse})()
     with session(engine=engine) as live:
         live.execute("[kept] = yes")
         live.observe(observer)
@@ -272,8 +272,23 @@ def test_fanout_passes_changes_on() -> None:
 
 def test_every_event_can_be_forwarded() -> None:
     """A new event must not be forgotten by ``Fanout``."""
-    events = {name for name in vars(Observer) if not name.startswith("_")}
-    assert events == {name for name in vars(Fanout) if not name.startswith("_")}
+    events = {name for name, item in vars(Observer).items() if isfunction(item)}
+    assert events == {name for name, item in vars(Fanout).items() if isfunction(item)} - {
+        "__init__"
+    }
+
+
+def test_python_is_told_to_whom_it_concerns() -> None:
+    class Entered(Observer):
+        def python_entered(self, frame: RunFrame, span: Any, kind: str) -> None:
+            entered.append(span)
+
+    entered: list[Any] = []
+    with session() as live:
+        for observer in (Observer(), Fanout([Recorder()]), Fanout([Observer(), Entered()])):
+            live.observe(observer)
+            live.execute("`len('')`")
+        assert [str(span) for span in entered] == ["<interactive:3>:1:1"]
 
 
 def test_runtimes_are_watched_too() -> None:
