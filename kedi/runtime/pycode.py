@@ -15,7 +15,7 @@ from typing import Any, Literal
 from kedi.diagnostics import Diagnostic
 from kedi.errors import KediParseError
 from kedi.runtime.frames import Unit
-from kedi.runtime.rewrite import WriteThrough, stored_first, walk
+from kedi.runtime.rewrite import WriteThrough, own_statements, stored_first, walk
 from kedi.source import Span, from_units
 from kedi.syntax.ast import Python, Stmt, TypeExpr
 
@@ -29,6 +29,8 @@ CODE_NAMES: dict[PieceKind, str] = {
     "type": "<type expression>",
     "prelude": "<prelude>",
 }
+#: Functions of Python that see the names of the code that calls them.
+_BY_NAME = frozenset({"locals", "vars", "dir", "exec", "eval"})
 _SUSPENDING = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _START: dict[str, Any] = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
 
@@ -172,6 +174,23 @@ class Piece:
     def module(self) -> CodeType:
         """Code of a module body: every name it binds lands in its globals."""
         return _placed(self._compile(self.body), self.unit, self.first_line - 1, self.kind)
+
+    def global_function(self) -> tuple[CodeType | None, frozenset[str]]:
+        """The piece as a function all of whose names are global, and the names it stores.
+
+        ``None`` for code without a loop, which gains nothing by it, and for code that means
+        something else there: a star import, annotations, and what looks at its own names.
+        """
+        kinds = {type(item) for item in own_statements(self.body)}
+        if kinds.isdisjoint((ast.For, ast.While)) or ast.AnnAssign in kinds:
+            return None, frozenset()
+        try:
+            names = own_locals(plain := self._from_tree(()))
+            if not _BY_NAME.isdisjoint(plain.co_names):
+                return None, names
+            return self._from_tree(tuple(sorted(names))) if names else plain, names
+        except KediParseError:
+            return None, frozenset()
 
     def _compile(self, body: list[ast.stmt]) -> CodeType:
         tree = ast.Module(body=body, type_ignores=[])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
 #: Where code that :class:`WriteThrough` has changed finds the scope it runs in.
@@ -121,6 +122,19 @@ def stored_first(body: list[ast.stmt], name: str) -> bool:
                 isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in mentions
             )
     return True
+
+
+def own_statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements with those inside of them, but for functions and classes."""
+    pending: list[ast.AST] = list(body)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.stmt):
+            yield item
+        if not isinstance(
+            item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr, ast.pattern)
+        ):
+            pending.extend(ast.iter_child_nodes(item))
 
 
 def walk(body: list[ast.stmt]) -> list[ast.AST]:
