@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from kedi.errors import KediError
 from kedi.repl import transcript
+from kedi.repl.rules import Blanks, Rules
+from kedi.repl.shell import Unreadable
 from kedi.repl.transcript import CONTINUATION, PRIMARY
 
 if TYPE_CHECKING:
     from kedi.repl.completer import Suggest
     from kedi.repl.history import HistoryFile
-    from kedi.repl.rules import Rules
 
 #: A line that never ends is not read for ever.
 MAX_LINE = 64_000_000
 
 
-class Unreadable(KediError):
-    """Input that is no text."""
+class InputBroken(KediError):
+    """Standard input that cannot be read on."""
 
 
 class LineReader:
@@ -48,6 +49,7 @@ class LineReader:
         elif self._copied:
             return ""
         lines = [line]
+        blanks: Blanks | None = None
         while len(lines) > 1 or self._rules().is_open(line):
             try:
                 line = self._continued()
@@ -57,8 +59,10 @@ class LineReader:
                 break
             if line is None:
                 break
-            if not line.strip() and not self._rules().takes_blank("\n".join(lines)):
-                break
+            if not line.strip():
+                blanks = blanks or Blanks(self._rules())
+                if not blanks.belong(lines):
+                    break
             lines.append(line)
         return "\n".join(lines)
 
@@ -70,6 +74,8 @@ class LineReader:
     def compose(self) -> str:
         """Lines up to a blank one after which they are complete."""
         lines: list[str] = []
+        rules = self._rules()
+        blanks = Blanks(rules)
         while True:
             try:
                 line = self._continued()
@@ -77,13 +83,13 @@ class LineReader:
                 if not self.ends_open:
                     raise
                 break
-            if line is None or (not line.strip() and not self._goes_on(lines)):
+            if line is None:
+                break
+            blank = not line.strip()
+            if blank and not (blanks.belong(lines) or rules.needs_more("\n".join(lines))):
                 break
             lines.append(line)
         return "\n".join(lines)
-
-    def _goes_on(self, lines: list[str]) -> bool:
-        return self._rules().needs_more("\n".join(lines))
 
     def _continued(self) -> str | None:
         """A further line of the input; ``None`` when the next input begins instead."""
@@ -102,7 +108,7 @@ class LineReader:
 
 
 def read_stdin(_: str) -> str:
-    """A line of standard input. Raises ``EOFError`` and :class:`Unreadable`.
+    """A line of standard input. Raises ``EOFError``, :class:`Unreadable`, :class:`InputBroken`.
 
     Read through ``sys.stdin``, so that ``input()`` of embedded Python gets what follows.
     """
@@ -112,11 +118,11 @@ def read_stdin(_: str) -> str:
     try:
         line = stream.readline(MAX_LINE)
     except (OSError, ValueError) as error:
-        raise Unreadable(f"standard input cannot be read: {error}") from None
+        raise InputBroken(f"standard input cannot be read: {error}") from None
     if not line:
         raise EOFError
     if len(line) >= MAX_LINE and not line.endswith("\n"):
-        raise Unreadable(f"a line of standard input is longer than {MAX_LINE:,} characters")
+        raise InputBroken(f"a line of standard input is longer than {MAX_LINE:,} characters")
     if not line.isascii():
         try:
             line.encode("utf-8")

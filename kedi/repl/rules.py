@@ -83,3 +83,20 @@ class Rules:
         if command.name in EXPRESSION_COMMANDS and command.argument:
             return f"= {command.argument}"
         return None
+
+
+class Blanks:
+    """Where blank lines of one growing input belong: asks again only when that may have changed."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._inside = False
+        self._seen = 0
+
+    def belong(self, lines: list[str]) -> bool:
+        """Whether a blank line after ``lines`` is text of a fence or comment."""
+        new = lines[self._seen :]
+        self._seen = len(lines)
+        if not self._inside or any("```" in line or "###" in line for line in new):
+            self._inside = self._rules.takes_blank("\n".join(lines))
+        return self._inside

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
 from kedi.repl.rules import command_in
 from kedi.repl.transcript import inputs
@@ -15,6 +16,10 @@ from kedi.repl.transcript import inputs
 if TYPE_CHECKING:
     from kedi.repl.live import ReplSession
     from kedi.repl.records import Recorder
+
+
+class Unreadable(KediError):
+    """An input that is no text; what comes after it may be."""
 
 
 class Reader(Protocol):
@@ -26,7 +31,7 @@ class Reader(Protocol):
         ...
 
     def read(self) -> str:
-        """The next input, perhaps blank. Raises ``EOFError`` at the end."""
+        """The next input, perhaps blank. Raises ``EOFError`` and :class:`Unreadable`."""
         ...
 
     def compose(self) -> str:
@@ -85,7 +90,12 @@ class Shell:
     def _turns(self) -> None:
         try:
             while True:
-                text = self.reader.read()
+                try:
+                    text = self.reader.read()
+                except Unreadable as error:
+                    self.failed = True
+                    self.console.error(error)
+                    continue
                 gc.enable()
                 self.submit(text)
         except KeyboardInterrupt:
@@ -144,7 +154,6 @@ class Shell:
 
     def _guarded(self, run: Callable[[], None]) -> bool:
         """Run something of the user's; its failures are shown, and false means interrupted."""
-        from kedi.errors import KediError, KediExecutionError
         from kedi.repl.commands import CommandError, Leave
 
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -184,6 +185,7 @@ def _ended_by_signals() -> Generator[None]:
     """Let a hang-up or a termination end the REPL like an exit, so that it can save."""
 
     def end(number: int, _: FrameType | None) -> None:
+        _leave_lost_terminal()
         raise SystemExit(128 + number)
 
     before: list[tuple[int, Any]] = []
@@ -200,6 +202,18 @@ def _ended_by_signals() -> Generator[None]:
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+
+
+def _leave_lost_terminal() -> None:
+    """Write to nowhere instead of to a terminal that is gone: each write to it would fail."""
+    for descriptor in (1, 2):
+        try:
+            if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, descriptor)
+                os.close(nowhere)
+        except OSError:
+            pass  # closed already
 
 
 __all__ = ["Settings", "start"]

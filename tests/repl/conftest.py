@@ -76,11 +76,3 @@ def repl(open_terminal: Callable[..., Terminal]) -> Terminal:
     terminal = open_terminal()
     terminal.prompt()
     return terminal
-
-
-@pytest.fixture
-def with_model(open_terminal: Callable[..., Terminal]) -> Terminal:
-    """The same with the model of :mod:`tests.repl.driver`."""
-    terminal = open_terminal(command=[sys.executable, str(DRIVER)])
-    terminal.prompt()
-    return terminal

@@ -22,17 +22,17 @@ from tests.conftest import ROOT
 #: Generous: it bounds a hang, on a machine with other work.
 PATIENCE = 60.0
 
-ENTER, TAB, ESCAPE, BACKSPACE = "\r", "\t", "\x1b", "\x7f"
-UP, DOWN, LEFT, RIGHT, HOME = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[C", "\x1b[H"
+ENTER, TAB, BACKSPACE = "\r", "\t", "\x7f"
+UP, DOWN, LEFT, END = "\x1b[A", "\x1b[B", "\x1b[D", "\x1b[F"
 ALT_ENTER, SHIFT_TAB = "\x1b\r", "\x1b[Z"
-CTRL_A, CTRL_C, CTRL_D, CTRL_R, CTRL_U = "\x01", "\x03", "\x04", "\x12", "\x15"
+CTRL_C, CTRL_D, CTRL_R, CTRL_U = "\x03", "\x04", "\x12", "\x15"
 
 # The child gets the terminal as its controlling one, so that Ctrl+C signals it. Python forks
 # nothing here itself: that is not safe where threads run.
 _LAUNCHER = (
     "import fcntl, os, sys, termios\n"
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-    "os.execv(sys.argv[1], sys.argv[1:])\n"
+    "os.execvp(sys.argv[1], sys.argv[1:])\n"
 )
 
 
@@ -191,9 +191,15 @@ class Terminal:
             pass
         return self.process.returncode
 
+    def hang_up(self) -> None:
+        """Close the window while the command runs."""
+        os.close(self._master)
+        self._master = -1
+
     def close(self) -> None:
         """End the command if it still runs, and the terminal."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        os.close(self._master)
+        if self._master >= 0:
+            os.close(self._master)

@@ -1,0 +1,168 @@
+"""``:dump``, ``--record``, ``--load`` and ``:load`` of snapshots."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kedi
+from tests.repl.conftest import Done
+
+Idle = Callable[..., Done]
+SETUP = "[x: list[int]] = `[1, 2]`\n@total() -> int:\n  = `sum(x)`\n\n"
+
+
+def _sessions() -> Path:
+    return Path(os.environ["KEDI_HOME"], "sessions")
+
+
+def _resumed_by(out: str) -> list[str]:
+    commands = re.findall(r"^to resume: (.*)$", out, re.M)
+    return shlex.split(commands[-1])
+
+
+def test_dump_saves_under_the_home_and_says_how_to_resume(idle: Idle) -> None:
+    done = idle(f"{SETUP}:dump\n[y] = later\n:dump\n")
+    assert (done.status, done.err) == (0, "")
+    (saved,) = _sessions().iterdir()
+    assert re.fullmatch(r"idle-\d{8}T\d{6}-[0-9a-f]{8}\.kedi-state", saved.name)
+    assert stat.S_IMODE(saved.stat().st_mode) == 0o600
+    assert stat.S_IMODE(_sessions().stat().st_mode) == 0o700
+    program, *arguments = _resumed_by(done.out)
+    assert program == "kedi"
+    assert arguments == ["--idle", "--load", str(saved)]
+    again = idle("= `(total(), y)`\n", *arguments[1:])
+    assert again.out.startswith("(3, 'later')\n")
+
+
+def test_dump_to_a_path_keeps_to_it(idle: Idle) -> None:
+    done = idle(f"{SETUP}:dump my state\n[y] = 1\n:dump\n")
+    assert _resumed_by(done.out)[-1] == str(Path("my state").absolute())
+    assert "'" in done.out  # quoted for the shell
+    with kedi.load_session("my state") as session:
+        assert session.execute("= <y>") == "1"
+    assert not _sessions().exists()
+
+
+def test_numbering_goes_on_after_a_load(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    done = idle("= `1 / 0`\n:source total\n", "--load", "state")
+    assert "<interactive:3>" in done.err
+    assert "<interactive:2>" in done.out
+
+
+def test_load_goes_on_recording_there(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    idle("[z: int] = `9`\n", "--load", "state")
+    assert idle("= `z`\n", "--load", "state").out.startswith("9\n")
+
+
+def test_record_saves_however_one_leaves(idle: Idle) -> None:
+    for end, status in [("", 0), (":exit\n", 0), ("`raise SystemExit(5)`\n", 5), ("= `1/0`\n", 1)]:
+        done = idle(f"[x: int] = `42`\n{end}", "--record")
+        assert done.status == status
+        saved = _resumed_by(done.out)[-1]
+        assert idle("= `x`\n", "--load", saved).out.startswith("42\n")
+
+
+def test_record_of_nothing_is_a_snapshot_too(idle: Idle) -> None:
+    done = idle("", "--record")
+    assert done.status == 0
+    assert idle("= `1`\n", "--load", _resumed_by(done.out)[-1]).out.startswith("1\n")
+
+
+def test_record_that_fails_is_told(idle: Idle) -> None:
+    done = idle("[g] = `(i for i in [1])`\n", "--record")
+    assert done.status == 1
+    assert "g: it is a generator" in done.err
+    assert list(_sessions().iterdir()) == []
+    assert idle("[g] = `(i for i in [1])`\n`raise SystemExit(5)`\n", "--record").status == 5
+
+
+def test_a_dump_that_fails_leaves_the_session(idle: Idle) -> None:
+    done = idle("[g] = `(i for i in [1])`\n:dump state\n= `1`\n")
+    assert (done.status, done.out) == (0, "1\n")
+    assert not Path("state").exists()
+
+
+def test_a_partial_dump_names_what_it_leaves_out(idle: Idle) -> None:
+    done = idle("[g] = `(i for i in [1])`\n[h: int] = `7`\n:dump --partial state\n")
+    assert "left out: g: it is a generator" in done.err
+    again = idle(":load state\n= `h`\ng?\n= `g`\n")
+    assert "missing: g: it is a generator" in again.out
+    assert "\n7\n" in again.out
+    assert "`g` is missing" in again.err
+
+
+@pytest.mark.parametrize(
+    ("argument", "said"),
+    [
+        ("notes.txt", "`{cwd}/notes.txt` is no snapshot and stays as it is"),
+        ("--all", "has no option `--all`"),
+        (".", "the session is not saved"),
+        ("no/where", "the session is not saved"),
+    ],
+)
+def test_dumps_to_wrong_places(idle: Idle, argument: str, said: str) -> None:
+    Path("notes.txt").write_text("my notes")
+    done = idle(f"{SETUP}:dump {argument}\n")
+    assert done.status == 1
+    assert said.format(cwd=Path.cwd()) in done.err
+    assert Path("notes.txt").read_text() == "my notes"
+
+
+@pytest.mark.parametrize(
+    ("make", "status", "said"),
+    [
+        (lambda path: None, 2, "No such file"),
+        (lambda path: path.mkdir(), 2, "Is a directory"),
+        (lambda path: path.write_text("= `1`"), 1, "no snapshot"),
+        (lambda path: path.write_text("{}"), 1, ""),
+    ],
+)
+def test_loads_of_what_is_no_snapshot(
+    idle: Idle, make: Callable[[Path], object], status: int, said: str
+) -> None:
+    make(Path("state"))
+    done = idle("= `1`\n", "--load", "state")
+    assert (done.status, done.out) == (status, "")
+    assert said in done.err
+    assert done.err.startswith("error: ")
+    assert "Traceback" not in done.err
+
+
+def test_load_in_a_session_replaces_it(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    done = idle("[old] = 1\n:load state\n= `total()`\n= <old>\n[new] = 2\n:dump\n")
+    assert "resumed after 2 fragments: x, total\n3\n" in done.out
+    assert "old" in done.err
+    assert _resumed_by(done.out)[-1] == str(Path("state").absolute())
+
+
+def test_a_load_that_fails_keeps_the_session(idle: Idle) -> None:
+    Path("state").write_text('{"format": "kedi-session"')
+    done = idle("[old: int] = `1`\n:load state\n= `old`\n")
+    assert (done.status, done.out) == (0, "1\n")
+
+
+def test_the_last_result_is_not_saved(idle: Idle) -> None:
+    done = idle("= `(i for i in [1])`\n:dump state\n= `type(_).__name__`\n")
+    assert done.status == 0
+    assert done.out.endswith("'generator'\n")
+    assert "_" in idle("= `_`\n", "--load", "state").err
+
+
+def test_another_model_for_a_loaded_session(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    assert (
+        idle("", "--load", "state", "--adapter", "pydantic", "--adapter-model", "some:m").status
+        == 0
+    )
+    with kedi.load_session("state", adapter="pydantic") as session:
+        assert session.config.agents.model == "some:m"
