@@ -29,6 +29,24 @@ from tests.cli.conftest import Run
         (["x.kedi", "-c", "= a"], "one program at a time"),
         (["-c", "= a", "-c", "= b"], "one program at a time"),
         (["x.kedi", "--test=1"], "takes no value"),
+        (["--idle", "x.kedi"], "`--idle` takes no program and no arguments of one: `x.kedi`"),
+        (["x.kedi", "--idle"], "`--idle` takes no program"),
+        (["-c", "= a", "--idle"], "`--idle` takes no program and no arguments of one: `-c`"),
+        (["--idle", "--", "x.kedi"], "`--idle` takes no program"),
+        (["--idle", "--name", "x"], "there is no option `--name`"),
+        (["--idle", "--parse"], "--idle and --parse exclude each other"),
+        (["--test", "--idle"], "--test and --idle exclude each other"),
+        (["--idle", "--eval"], "--idle and --eval exclude each other"),
+        (["--idle", "--optimize"], "not in this version"),
+        (["--idle", "--load"], "`--load` needs PATH"),
+        (["--idle", "--load="], "`--load` needs the path"),
+        (["--idle", "--load", "a", "--load", "b"], "`--load` is given twice"),
+        (["--idle", "--record=1"], "takes no value"),
+        (["--record"], "`--record` needs `--idle`"),
+        (["x.kedi", "--record"], "`--record` needs `--idle`"),
+        (["x.kedi", "--load", "a"], "`--load` needs `--idle`"),
+        (["-c", "= a", "--highlight"], "`--highlight` needs `--idle`"),
+        (["--highlight", "--parse", "x.kedi"], "`--highlight` needs `--idle`"),
         (["x.kedi", "--=3"], "cannot name an argument"),
         (["x.kedi", "--__class__", "3"], "cannot name an argument"),
         (["parse"], "needs a file"),
@@ -48,7 +66,7 @@ def test_usage_errors(kedi: Run, arguments: list[str], said: str) -> None:
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("flag", ["--idle", "--record", "--load", "--highlight", "--optimize"])
+@pytest.mark.parametrize("flag", ["--optimize"])
 def test_what_is_not_there_yet_is_said_and_not_advertised(kedi: Run, flag: str) -> None:
     for arguments in ([flag], ["x.kedi", flag], ["-c", "= a", f"{flag}=1"]):
         status, _, err = kedi(*arguments)
@@ -84,7 +102,11 @@ def test_every_option_is_in_the_help_and_does_something() -> None:
         for flag in option.flags:
             assert re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text)
             given = [flag] if option.metavar is None else [flag, "value"]
-            assert _state(parse(["x.kedi", *given] if flag not in ("-c", "--command") else given))
+            if flag in ("--highlight", "--record", "--load"):
+                given.append("--idle")
+            elif flag not in ("-c", "--command", "--idle"):
+                given.append("x.kedi")
+            assert _state(parse(given))
 
 
 def _state(invocation: Invocation) -> bool:
