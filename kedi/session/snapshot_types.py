@@ -17,7 +17,7 @@ from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any, ForwardRef
 
 from kedi.agents.validation import UnusableType, ensure_type
-from kedi.runtime.types import ANY, STR, TypeContract, builtin_types
+from kedi.runtime.types import ANY, ATOMS, STR, TypeContract, builtin_types
 from kedi.session.codec import Definitions, Encoder, NoDefinitions
 from kedi.session.snapshot_atoms import Malformed, Refused, as_count, as_list, as_object, need
 from kedi.session.snapshot_paths import root
@@ -25,6 +25,9 @@ from kedi.session.snapshot_reader import Decoder
 from kedi.session.static import is_real, label_of, namespace_of
 
 _MAX_DEPTH = 50
+
+
+_ATOMS = {id(item): name for name, item in ATOMS.items()}
 
 
 @lru_cache(maxsize=1)
@@ -54,7 +57,8 @@ def encode_type(kind: Any, definitions: Definitions, own: str | None = None) -> 
 
     Raises :class:`Refused` with the reason.
     """
-    label = _labels().get(id(kind))
+    # The common types first: the others need pydantic, which a small session does not.
+    label = _ATOMS.get(id(kind)) or _labels().get(id(kind))
     if label is not None:
         return label
     if kind is ...:
@@ -119,6 +123,8 @@ def decode_contract(tree: Any, definitions: Sequence[Any]) -> TypeContract:
         return STR
     if tree == "Any":
         return ANY
+    if type(tree) is str and tree in ATOMS:
+        return TypeContract(ATOMS[tree])
     kind = decode_type(tree, definitions)
     try:
         ensure_type(kind)
@@ -132,6 +138,8 @@ def _decode(tree: Any, definitions: Sequence[Any], own: str | None, depth: int) 
     if type(tree) is str:
         if tree == "...":
             return ...
+        if tree in ATOMS:
+            return ATOMS[tree]
         need(tree in _names(), f"there is no type {tree[:80]!r}")
         return _names()[tree]
     try:
