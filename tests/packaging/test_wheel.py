@@ -64,7 +64,7 @@ print(repr((
 """
     version, scripts, extras, requires, license_ = ast.literal_eval(installed.python(code))
     assert version == __version__
-    assert scripts == ["kedi = kedi.cli.main:main"]
+    assert scripts == ["kedi = kedi.cli.main:main", "kedi = kedi.repl.lexer:KediLexer"]
     assert set(extras) == EXTRAS
     assert [r.partition(">")[0] for r in requires] == ["lark", "orjson", "pydantic"]
     assert license_ == "Apache-2.0"
@@ -96,12 +96,14 @@ with kedi.interactive() as session:
 
 
 def test_every_module_imports_without_extras(installed: Installed) -> None:
+    # What only a real terminal loads stands on the `repl` extra.
     code = """
 import importlib, pkgutil, sys
 import kedi, kedi_dap, kedi_lsp
+needs_repl = {"kedi.repl." + name for name in ("lexer", "terminal")}
 for package in (kedi, kedi_dap, kedi_lsp):
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if module.name.rpartition(".")[2] != "__main__":
+        if module.name.rpartition(".")[2] != "__main__" and module.name not in needs_repl:
             importlib.import_module(module.name)
             print(module.name)
 """
