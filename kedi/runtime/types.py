@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-import sys
 import types
 import typing
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import chain, islice
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, ForwardRef, cast
 
@@ -20,9 +17,11 @@ from kedi.agents.validation import (
     type_label,
 )
 from kedi.errors import KediTypeExecutionError
+from kedi.runtime.mismatches import mismatch
 from kedi.runtime.pycode import Piece
 from kedi.runtime.scopes import MISSING, Scope
 from kedi.runtime.text import nearest
+from kedi.runtime.typeddicts import portable
 from kedi.syntax import ast as syntax
 
 if TYPE_CHECKING:
@@ -55,17 +54,27 @@ EPOCH = [0]
 class TypeContract:
     """A resolved type that a binding, parameter or return promises to keep."""
 
-    __slots__ = ("exact", "label", "type")
+    __slots__ = ("_classes", "_items", "exact", "label", "type")
 
     def __init__(self, resolved: Any) -> None:
         self.type = resolved
         self.label = type_label(resolved)
         #: A class whose exact instances are right without a further look.
-        self.exact: type | None = resolved if resolved in (str, int, float, bool, bytes) else None
+        self.exact: type | None = None
+        if resolved in _EXACT or hasattr(resolved, "__pydantic_root_model__"):
+            self.exact = resolved
+        self._classes = _right_classes(resolved)
+        self._items: frozenset[Any] | None = None
+        if typing.get_origin(resolved) is list:
+            self._items = _right_classes(typing.get_args(resolved)[0]) or None
 
     def check(self, value: Any, what: str) -> Any:
         """``value`` itself, or ``KediTypeExecutionError`` naming ``what``."""
-        if type(value) is self.exact:
+        cls = cast("type[Any]", type(value))
+        if cls is self.exact or cls in self._classes:
+            return value
+        items = self._items
+        if items is not None and cls is list and items.issuperset(map(type, value)):
             return value
         try:
             return check_native(value, self.type)
@@ -73,78 +82,22 @@ class TypeContract:
             raise mismatch(error, what, value, self.type) from None
 
 
-def mismatch(
-    error: TypeMismatch, what: str, value: Any, wanted: Any = None
-) -> KediTypeExecutionError:
-    """The user's error for a value that breaks a contract; ``wanted`` is the type of that."""
-    namesake = _namesake(wanted, value)
-    if namesake is not None:
-        return _confusion(what, wanted, *namesake)
-    hint = None
-    if isinstance(value, str) and error.expected in ("int", "float", "bool"):
-        hint = (
-            f"text is never turned into {error.expected}: write the value in backticks, "
-            f"such as `{'True' if error.expected == 'bool' else '5'}`"
-        )
-    elif error.expected == "str":
-        hint = (
-            "without a type the value must be text: declare the type, or render it with `str(...)`"
-        )
-    detail = error.detail.replace("\n", "\n  ")
-    text = f"`{what}` expects {error.expected}, got {error.actual}"
-    if detail:
-        text += f" ({detail})" if "\n" not in detail else f":\n  {detail}"
-    return KediTypeExecutionError(text, hint=hint)
+_EXACT: tuple[Any, ...] = (str, int, float, bool, bytes)
 
 
-def _namesake(wanted: Any, value: Any) -> tuple[type, type] | None:
-    """``(expected, given)`` classes of one name, one of them a type of a program.
-
-    Looks at the value itself and at what containers directly hold.
-    """
-    expected = {item.__name__: item for item in _classes_in(wanted, 4)}
-    for item in chain((value,), islice(_contents(value), 100)):
-        given = cast("type[Any]", type(item))
-        same = expected.get(given.__name__)
-        if same is None or issubclass(given, same):
-            continue
-        if "__kedi_site__" in {**same.__dict__, **given.__dict__}:
-            return same, given
-    return None
-
-
-def _contents(value: Any) -> Iterable[Any]:
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return cast("Iterable[Any]", value)
-    return cast("dict[Any, Any]", value).values() if isinstance(value, dict) else ()
-
-
-def _classes_in(kind: Any, depth: int) -> Iterator[type]:
-    if isinstance(kind, type) and typing.get_origin(kind) is None:
-        yield kind
-    elif depth:
-        for item in typing.get_args(kind):
-            yield from _classes_in(item, depth - 1)
-
-
-def _confusion(what: str, wanted: Any, expected: type, given: type) -> KediTypeExecutionError:
-    name = expected.__name__
-    label = type_label(wanted)
-    if "__kedi_replaced__" in given.__dict__:
-        text = f"got {name} of an earlier definition ({_home(given)})"
-        hint = f"make the value again: `{name}` is now the one of {_home(expected)}"
-    elif "__kedi_replaced__" in expected.__dict__:
-        text = f"got the {name} of {_home(given)}, not that of the definition it was declared with"
-        hint = f"initialise it again: its {name} is that of {_home(expected)}"
-    else:
-        text = f"got the {name} of {_home(given)}, not that of {_home(expected)}"
-        hint = f"use one definition of `{name}` in both places, such as an imported one"
-    return KediTypeExecutionError(f"`{what}` expects {label}, {text}", hint=hint)
-
-
-def _home(cls: type) -> str:
-    site = cls.__dict__.get("__kedi_site__")
-    return "Python itself" if site is None else f"{site.unit.name}, line {site.line}"
+def _right_classes(kind: Any) -> frozenset[Any]:
+    """Classes whose exact instances have the type ``kind``; it may have others."""
+    if kind is float:
+        return frozenset((float, int))
+    if kind in _EXACT:
+        return frozenset((kind,))
+    if kind is None or kind is types.NoneType:
+        return frozenset((types.NoneType,))
+    if all(isinstance(item, str) for item in getattr(kind, "__metadata__", (None,))):
+        return _right_classes(typing.get_args(kind)[0])  # Annotated with descriptions only.
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        return frozenset[Any]().union(*map(_right_classes, typing.get_args(kind)))
+    return frozenset()
 
 
 STR = TypeContract(str)
@@ -305,66 +258,10 @@ class TypeSource:
         )
 
 
-def portable(kind: Any) -> Any:
-    """``kind`` with every ``typing.TypedDict`` in it in a form that can be checked.
-
-    Before Python 3.12 pydantic takes those of ``typing_extensions`` only.
-    """
-    if sys.version_info >= (3, 12):
-        return kind
-    if type(kind) is _TYPED_DICT:
-        try:
-            return _portable_dict(kind)
-        except (NameError, RecursionError):
-            return kind  # An annotation that cannot be resolved: pydantic will say so.
-    args = typing.get_args(kind)
-    origin: Any = typing.get_origin(kind)
-    if not args or origin is typing.Literal:
-        return kind
-    if hasattr(kind, "__metadata__"):
-        inner = portable(args[0])
-        return kind if inner is args[0] else typing.Annotated[(inner, *args[1:])]
-    swapped = tuple(portable(item) for item in args)
-    if all(new is old for new, old in zip(swapped, args, strict=True)):
-        return kind
-    if origin in (typing.Union, types.UnionType):
-        return typing.Union[swapped]  # noqa: UP007 - built from a tuple
-    if hasattr(kind, "copy_with"):
-        return kind.copy_with(swapped)
-    return types.GenericAlias(origin, swapped)
-
-
-class _Probe(typing.TypedDict):
-    pass
-
-
-_TYPED_DICT: type = type(_Probe)
-
-
-@lru_cache(maxsize=256)
-def _portable_dict(kind: Any) -> Any:
-    import typing_extensions
-
-    hints = typing.get_type_hints(kind, include_extras=True)
-    fields: dict[str, Any] = {}
-    for name, hint in hints.items():
-        if typing.get_origin(hint) in (typing.Required, typing.NotRequired):
-            (hint,) = typing.get_args(hint)
-        hint = portable(hint)
-        optional = name in kind.__optional_keys__
-        fields[name] = typing_extensions.NotRequired[hint] if optional else hint
-    make: Any = typing_extensions.TypedDict
-    made = make(kind.__name__, fields)
-    made.__module__ = kind.__module__
-    made.__doc__ = kind.__doc__
-    return made
-
-
 def _forward(reference: ForwardRef) -> TypeContract:
-    contract = TypeContract.__new__(TypeContract)
+    contract = TypeContract(object)
     contract.type = reference
     contract.label = reference.__forward_arg__
-    contract.exact = None
     return contract
 
 

@@ -13,7 +13,7 @@ import pytest
 import kedi
 from kedi import InteractiveSession
 from kedi.errors import KediError, KediTypeExecutionError
-from kedi.runtime.types import portable
+from kedi.runtime.typeddicts import portable
 
 
 @pytest.fixture
