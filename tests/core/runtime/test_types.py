@@ -219,3 +219,31 @@ def test_imported_types_are_followed_too(session: InteractiveSession) -> None:
     session.execute("~Box(a: int)\n@make() -> Box:\n  = `Box(1)`")
     session.execute("> import: m")
     assert session.execute("= `make().b`") == 7
+
+
+SHORT = ["int", "float", "str", "bool", "bytes", "None", "int | None", "float | str", "list[int]"]
+SHORT += ["list[float | None]", 'Annotated[int, "d"]', "Optional[list[str]]", "list[list[int]]"]
+VALUES = ["1", "1.5", "'x'", "True", "b'x'", "None", "[1]", "[1, 1.5]", "[True]", "['x']", "[None]"]
+VALUES += ["[]", "[[1]]", "[['x']]", "(1,)", "{1}", "float('nan')", "10**30"]
+
+
+@pytest.mark.parametrize("kind", SHORT)
+def test_short_checks_agree_with_the_whole_check(kind: str) -> None:
+    """What is decided without pydantic is what pydantic's strict mode would decide."""
+    from kedi.agents.validation import TypeMismatch, check_native
+
+    for text in VALUES:
+        value = eval(text)
+        with kedi.interactive(env={"v": value}) as session:
+            resolved = session.execute(f"@f(x: {kind}) -> object:\n  = `x`\n= `f`").__annotations__
+            try:
+                check_native(value, resolved["x"])
+                expected = True
+            except TypeMismatch:
+                expected = False
+            try:
+                assert session.execute(f"[x: {kind}] = `v`\n= `x`") is value
+                found = True
+            except KediTypeExecutionError:
+                found = False
+        assert found is expected, (kind, text)
