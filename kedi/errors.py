@@ -257,8 +257,9 @@ class KediExecutionError(KediError):
         for trace in self.python_traces:
             if not trace.embedded or (trace.source_name, trace.line) not in shown:
                 out += _render_python(trace, use_color)
-        name = type(self.original or self).__name__
-        out.append(f"{paint(name, '1;31', use_color)}: {readable(self.message)}")
+        name = paint(type(self.original or self).__name__, "1;31", use_color)
+        message = readable(self.message)
+        out.append(f"{name}: {message}" if message else name)
         for cause in self.causes:
             out.append(_render_cause(cause, use_color))
         if self.hint:
@@ -290,6 +291,9 @@ def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
         for frame, inner in zip(frames, [*frames[1:], None], strict=True)
         if not (frame.kind in _CALLS and _folds(frame, inner))
     ]
+    alike = _repeats(frames)
+    frames = [frame for frame, count in zip(frames, alike, strict=True) if count >= 0]
+    alike = [count for count in alike if count >= 0]
     hidden = len(frames) - 2 * _SHOWN_ENDS
     for index, frame in enumerate(frames):
         if hidden > 0 and _SHOWN_ENDS <= index < len(frames) - _SHOWN_ENDS:
@@ -310,7 +314,27 @@ def _render_frames(frames: Sequence[Frame], use_color: bool) -> list[str]:
             if index == len(frames) - 1:
                 marker = marker[len(line) - len(stripped) :]
                 out.append(f"    {paint(marker, '31', use_color)}")
+        if alike[index]:
+            out.append(f"  … the same {alike[index]:,} more times …")
     return out
+
+
+def _repeats(frames: Sequence[Frame]) -> list[int]:
+    """For each frame how many equal ones after it are left out, -1 for one of those.
+
+    The last of a row is kept, in which the error is.
+    """
+    counts = [0] * len(frames)
+    start = 0
+    for index in range(1, len(frames) + 1):
+        if index < len(frames) and frames[index] == frames[start]:
+            continue
+        omitted = index - start - 2
+        if omitted > 1:
+            counts[start] = omitted
+            counts[start + 1 : index - 1] = [-1] * omitted
+        start = index
+    return counts
 
 
 def _render_python(trace: PythonTrace, use_color: bool) -> list[str]:
@@ -329,8 +353,9 @@ def _render_cause(cause: Cause, use_color: bool) -> str:
     pad = "  " * (cause.depth + 1)
     name = paint(cause.type_name, "31", use_color)
     text = readable(cause.message).replace("\n", f"\n{pad}  ")
+    text = f": {text}" if text else ""
     place = f" ({printable(cause.span.source_name)}, line {cause.span.line})" if cause.span else ""
-    return f"{pad}{_RELATIONS[cause.relation]}{name}: {text}{place}"
+    return f"{pad}{_RELATIONS[cause.relation]}{name}{text}{place}"
 
 
 class KediTypeExecutionError(KediExecutionError, TypeError):

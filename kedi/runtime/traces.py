@@ -12,13 +12,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
-from typing import Any, Literal, cast
+from typing import Any
 
 from kedi.errors import (
-    Cause,
     Frame,
     FrameKind,
-    KediError,
     KediExecutionError,
     KediNameError,
     PythonTrace,
@@ -45,9 +43,10 @@ _KINDS: dict[str, FrameKind] = {
 #: and ``caller`` the one around it.
 _BOUNDARIES = frozenset({"run_boundary", "call"})
 #: Exceptions of one chain that are looked at.
-_MAX_CHAIN = 50
+MAX_CHAIN = 50
 
 Entry = tuple[CodeType, int, int]
+Step = tuple[RunFrame, Site | None]
 
 
 def _reader(name: str) -> Callable[[BaseException], Any]:
@@ -58,7 +57,7 @@ def _reader(name: str) -> Callable[[BaseException], Any]:
 traceback_of = _reader("__traceback__")
 cause_of = _reader("__cause__")
 context_of = _reader("__context__")
-_suppresses = _reader("__suppress_context__")
+suppresses_context = _reader("__suppress_context__")
 _dict_of = _reader("__dict__")
 set_traceback: Callable[[BaseException, TracebackType | None], Any] = BaseException.with_traceback
 
@@ -75,7 +74,7 @@ class Trail:
 
     def __init__(self) -> None:
         self.next: RunFrame | None = None
-        self.steps: list[tuple[RunFrame, Site | None]] = []
+        self.steps: list[Step] = []
 
     def add(self, frame: RunFrame) -> None:
         """Note that the exception leaves ``frame``."""
@@ -125,7 +124,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
     """The exception, its causes and contexts; each once."""
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
-    while todo and len(seen) < _MAX_CHAIN:
+    while todo and len(seen) < MAX_CHAIN:
         item = todo.pop()
         if item is None or id(item) in seen:
             continue
@@ -147,22 +146,25 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
     if trail is None:
         trail = Trail()
         trail.add(frame)
+    from kedi.runtime.causes import causes_of
+
     units = frame.interpreter.units
     trace = traceback_of(error)
-    entries = list(_entries(trace))
-    frames = _frames(trail, _embedded(trace, units), units)
-    tail = _tail(entries)
+    entries = list(entries_of(trace))
     result = error if isinstance(error, KediExecutionError) else _wrapped(error, trail)
     if result.frames:
         # It comes from another runtime, whose frames lie inside these.
-        result.frames = (*frames, *result.frames)
+        result.frames = (*_frames(trail.steps[::-1], trace, units), *result.frames)
     else:
-        innermost, site = trail.steps[0]
-        if site is not None and (not frames or frames[-1].kind in ("program", "procedure")):
+        steps = _steps(trail, trace)
+        frames = _frames(steps, trace, units)
+        innermost, site = steps[-1]
+        if site is not None and frames[-1].kind in ("program", "procedure"):
             frames.append(_site_frame(site, innermost.procedure))
+        tail = _tail(entries)
         result.frames = tuple(frames)
         result.python_traces = tuple(_python_trace(*entry, units) for entry in tail)
-        _add_causes(result, error, units)
+        result.causes = causes_of(result.original if result is error else error, units)
     for item in _chain(error):
         if item is not result:
             set_traceback(item, _public_traceback(traceback_of(item)))
@@ -192,73 +194,31 @@ def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
     return result
 
 
-#: Causes and members shown; a chain can be long and a group wide.
-_MAX_CAUSES = 20
-
-
-def _add_causes(result: KediExecutionError, error: Exception, units: dict[str, Unit]) -> None:
-    """Note where the error came from: causes, contexts, members of groups."""
-    causes: list[Cause] = []
-    if result is error:
-        # Kedi's own error says itself what it comes from; what that came from is the user's.
-        start = result.original
-    else:
-        start = error
-    if start is not None:
-        _collect(start, 0, causes, units, {id(start)})
-    if len(causes) > _MAX_CAUSES:
-        causes[_MAX_CAUSES:] = [
-            Cause("context", "…", f"{len(causes) - _MAX_CAUSES} more exceptions")
-        ]
-    result.causes = tuple(causes)
-
-
-def _collect(
-    error: BaseException,
-    depth: int,
-    causes: list[Cause],
-    units: dict[str, Unit],
-    seen: set[int],
-) -> None:
-    group: Any = error
-    if isinstance(group, BaseExceptionGroup):
-        members: Any = cast("Any", group).exceptions
-        for member in members:
-            if id(member) not in seen and len(seen) < _MAX_CHAIN:
-                seen.add(id(member))
-                causes.append(_cause("member", member, depth, units))
-                _collect(member, depth + 1, causes, units, seen)
-    relation: Literal["cause", "context"] = "cause"
-    following = cause_of(error)
-    if following is None and not _suppresses(error):
-        relation, following = "context", context_of(error)
-    if following is not None and id(following) not in seen and len(seen) < _MAX_CHAIN:
-        seen.add(id(following))
-        causes.append(_cause(relation, following, depth, units))
-        _collect(following, depth, causes, units, seen)
-
-
-def _cause(
-    relation: Literal["cause", "context", "member"],
-    error: BaseException,
-    depth: int,
-    units: dict[str, Unit],
-) -> Cause:
-    span: Span | None = None
-    for code, line, offset in _entries(traceback_of(error)):
-        if code.co_filename in units:
-            span = _python_span(code, line, offset, units[code.co_filename])
-    text = error.message if isinstance(error, KediError) else safe_str(error)
-    return Cause(relation, type(error).__name__, text, span, depth)
-
-
 # ── frames ────────────────────────────────────────────────────────────────────
 
 
-def _frames(trail: Trail, embedded: dict[int, list[Entry]], units: dict[str, Unit]) -> list[Frame]:
-    """Outermost first: each program or procedure, and the embedded Python that ran in it."""
+def _steps(trail: Trail, trace: TracebackType | None) -> list[Step]:
+    """Kedi frames that the exception has left, outermost first.
+
+    One that was caught, kept and raised again has left more of them before: those are in
+    its traceback only.
+    """
+    calls = list(_calls(trace))
+    known = {id(run_frame): site for run_frame, site in trail.steps}
+    if not known.keys() <= {id(item) for item in calls}:
+        return trail.steps[::-1]  # It comes from another thread.
+    return [
+        (item, known.get(id(item), item.site))
+        for item in calls
+        if id(item) in known or item.site is not None
+    ]
+
+
+def _frames(steps: list[Step], trace: TracebackType | None, units: dict[str, Unit]) -> list[Frame]:
+    """Each program or procedure, and the embedded Python that ran in it."""
     frames: list[Frame] = []
-    for run_frame, site in reversed(trail.steps):
+    embedded = _embedded(trace, units)
+    for run_frame, site in steps:
         unit, procedure = run_frame.unit, run_frame.procedure
         kind: FrameKind = "program" if procedure is None else "procedure"
         span = site.span if site is not None else Span(unit.name, 1, 1, 1, 1)
@@ -273,9 +233,22 @@ def _site_frame(site: Site, procedure: str | None) -> Frame:
     return Frame(site.kind, site.label, span, procedure, site.unit.line_text(span.line))
 
 
-def _entries(tb: TracebackType | None) -> Iterator[Entry]:
+def entries_of(tb: TracebackType | None) -> Iterator[Entry]:
+    """Code, line and instruction offset of each entry, outermost first."""
     while tb is not None:
         yield tb.tb_frame.f_code, tb.tb_lineno, tb.tb_lasti
+        tb = tb.tb_next
+
+
+def _calls(tb: TracebackType | None) -> Iterator[RunFrame]:
+    """Kedi frames that began in a traceback, each once, outermost first."""
+    seen: set[int] = set()
+    while tb is not None:
+        if is_boundary(tb.tb_frame.f_code):
+            run_frame: Any = tb.tb_frame.f_locals.get("frame")
+            if isinstance(run_frame, RunFrame) and id(run_frame) not in seen:
+                seen.add(id(run_frame))
+                yield run_frame
         tb = tb.tb_next
 
 
@@ -341,7 +314,8 @@ def _columns(code: CodeType, offset: int) -> tuple[int | None, int | None, int |
     return None, None, None
 
 
-def _python_span(code: CodeType, line: int, offset: int, unit: Unit) -> Span:
+def python_span(code: CodeType, line: int, offset: int, unit: Unit) -> Span:
+    """Where an instruction of embedded code stands in its unit."""
     text = unit.line_text(line)
     end_line, column, end_column = _columns(code, offset)
     start = from_units(text, column, "utf-8") + 1 if column is not None else 1
@@ -359,7 +333,7 @@ def _python_frame(entry: Entry, units: dict[str, Unit], around: RunFrame) -> Fra
     kind = _KINDS.get(code.co_name, "fenced python")
     label = "" if code.co_name in _KINDS else code.co_qualname.replace("<prelude>.", "")
     procedure = around.procedure if unit is around.unit else None
-    span = _python_span(code, line, offset, unit)
+    span = python_span(code, line, offset, unit)
     return Frame(kind, label, span, procedure, unit.line_text(line))
 
 
