@@ -18,7 +18,7 @@ from kedi.runtime.engine import ExecutionEngine, make_engine
 from kedi.runtime.frames import Unit
 from kedi.runtime.imports import check_program
 from kedi.runtime.interpreter import Interpreter
-from kedi.runtime.scopes import Scope, dict_set, new_scope, root_scope
+from kedi.runtime.scopes import Scope, dict_get, dict_set, new_scope, root_scope
 from kedi.syntax.ast import Program
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ class KediRuntime:
         #: The compiled source of the program itself.
         self.unit = unit
         self._base = base
+        #: What the host gave, which each run begins with.
+        self._given = {name: dict_get(base, name) for name in base.own_names()}
         self.scope = self._fresh_scope()
         self._running = False
         self._closed = False
@@ -120,6 +122,8 @@ class KediRuntime:
 
     def _fresh_scope(self) -> Scope:
         path = self.unit.source.path
+        for name, value in self._given.items():
+            dict_set(self._base, name, value)
         return root_scope(
             self._base, "session", "main", str(Path(path).absolute()) if path else None
         )
@@ -127,6 +131,7 @@ class KediRuntime:
     def set_initial_globals(self, values: Mapping[str, Any]) -> None:
         """Bind host values that the program and its modules can read."""
         for name, value in make_config(None, env=dict(values)).env.items():
+            self._given[name] = value
             dict_set(self._base, name, value)
 
     def observe(self, observer: Observer | None) -> None:
