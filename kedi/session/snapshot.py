@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kedi.session import snapshot_file
+from kedi.session.config import resolve_config
 from kedi.session.snapshot_restore import restore
 from kedi.session.snapshot_state import collect
 
@@ -66,6 +67,7 @@ def load_session(
 
     make = cast("Callable[..., S]", session_type or InteractiveSession)
     supplied = _supplied(adapter, agent, conversation_state)
+    resolve_config(executor=executor, engine=engine or "sequential")
     with paused_collection():
         content = snapshot_file.unframe(snapshot_file.read(path))
         parts, keywords = restore(

@@ -31,7 +31,8 @@ from kedi.session.snapshot_reader import Decoder
 from kedi.session.static import kind_of, label_of
 
 _TEXTS = ("model", "system", "effort")
-_DATA = ("settings", "skills", "artifacts", "mcp_servers", "requires", "features")
+_DATA = ("settings", "skills", "artifacts", "mcp_servers")
+_LEXICAL = ("requires", "features")
 _PLAIN: dict[str, type | tuple[type, ...]] = {
     "parallel": bool,
     "max_workers": int,
@@ -115,30 +116,32 @@ class ConfigTable:
 
     def _record(self, config: AgentConfig, node: Node) -> dict[str, Any]:
         record: dict[str, Any] = {"selection": self._selection(config, node)}
-        default = LexicalConfig()
+
+        def put(name: str, write: Callable[[Any, Node], Any]) -> None:
+            before = len(self.problems)
+            tree = write(getattr(config, name), (node, name, ATTRIBUTE))
+            if len(self.problems) == before:
+                record[name] = tree
+
+        default = AgentConfig()
         for name in _TEXTS:
-            value = getattr(config, name)
-            if value is not None:
-                record[name] = self._data(value, (node, name, ATTRIBUTE))
+            if getattr(config, name) is not None:
+                put(name, self._data)
         for name in _PLAIN:
             if getattr(config, name) != getattr(default, name):
                 record[name] = getattr(config, name)
         for name in _DATA:
-            value = getattr(config, name, None)
-            if name == "artifacts" and _is_active(value):
-                self._refuse(
-                    (node, name, ATTRIBUTE), "artifacts are active, and what they hold is not kept"
-                )
-            elif value not in (None, (), {}):
-                if isinstance(value, tuple):
-                    value = list(cast("tuple[Any, ...]", value))
-                record[name] = self._data(value, (node, name, ATTRIBUTE))
+            if getattr(config, name) not in (None, (), {}):
+                put(name, self._artifacts if name == "artifacts" else self._data)
+        if isinstance(config, LexicalConfig):
+            put("requires", self._data)
+            put("features", self._data)
         if config.tools:
-            record["tools"] = self._tools(config.tools, (node, "tools", ATTRIBUTE))
+            put("tools", self._tools)
         if config.approval is not None:
-            record["approval"] = self._approval(config.approval, (node, "approval", ATTRIBUTE))
+            put("approval", self._approval)
         if config.hooks:
-            record["hooks"] = self._hooks(config.hooks, (node, "hooks", ATTRIBUTE))
+            put("hooks", self._hooks)
         if config.conversation is not None:
             self._refuse(
                 (node, "conversation", ATTRIBUTE),
@@ -147,7 +150,15 @@ class ConfigTable:
             )
         return record
 
+    def _artifacts(self, value: Any, node: Node) -> Any:
+        if _is_active(value):
+            self._refuse(node, "artifacts are active, and what they hold is not kept")
+            return None
+        return self._data(value, node)
+
     def _data(self, value: Any, node: Node) -> Any:
+        if isinstance(value, tuple):
+            value = list(cast("tuple[Any, ...]", value))
         encoder = Encoder(
             NoDefinitions("a configuration holds data, no definitions"),
             cells=False,
@@ -353,7 +364,7 @@ class ConfigReader:
                 values[name] = read_str(item)
             elif name in _PLAIN:
                 values[name] = item
-            elif name in _DATA:
+            elif name in _DATA or name in _LEXICAL:
                 values[name] = decoder.value(item)
             elif name == "tools":
                 values[name] = self._tools(item)
@@ -371,6 +382,7 @@ class ConfigReader:
         return self._config(values, chosen.get("adapter_kwargs", {}))
 
     def _config(self, values: dict[str, Any], keywords: Mapping[str, Any]) -> AgentConfig:
+        plain = "requires" not in values and "features" not in values
         requires, features = values.pop("requires", []), values.pop("features", {})
         config = make_config(None, **values)
         config = replace(
@@ -379,7 +391,7 @@ class ConfigReader:
             conversation=self._conversation,
             adapter_kwargs=keywords,
         )
-        if not requires and not features:
+        if plain:
             return config
         for item in as_list(requires, "what is required"):
             as_text(item, "a required capability")

@@ -24,14 +24,14 @@ class Hole:
     rebuild the value.
     """
 
-    __slots__ = ("binding", "fragment", "path", "reason")
+    __slots__ = ("fragment", "path", "place", "reason")
 
     def __init__(self, path: str, reason: str, fragment: str | None = None) -> None:
         self.path = path
         self.reason = reason
         self.fragment = fragment
-        #: Whether it is a whole binding, which a program can make anew.
-        self.binding = False
+        #: For a whole binding, which a program can make anew: its place among the others.
+        self.place: int | None = None
 
     def error(self) -> KediExecutionError:
         """What touching it raises."""
@@ -79,7 +79,7 @@ def open_holes(parts: SessionParts) -> tuple[Hole, ...]:
     waiting: set[int] = set()
     for scope in (parts.base, parts.scope):
         waiting |= set(map(id, (scope.pending or {}).values()))
-    return tuple(hole for hole in parts.holes if not hole.binding or id(hole) in waiting)
+    return tuple(hole for hole in parts.holes if hole.place is None or id(hole) in waiting)
 
 
 @dataclass(slots=True)

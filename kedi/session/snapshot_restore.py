@@ -167,14 +167,14 @@ class _Restoration:
     def _bind(
         self, scope: Scope, records: Any, decoder: Decoder, env: dict[str, Any] | None
     ) -> None:
-        for name, value, kind in self._bindings(records, decoder):
+        for place, (name, value, kind) in enumerate(self._bindings(records, decoder)):
             if env is not None:
                 need(name != "args", "the arguments are bound twice")
             if isinstance(value, Hole):
                 if scope.pending is None:
                     scope.pending = {}
                 scope.pending[name] = value
-                value.binding = True
+                value.place = place
             else:
                 dict_set(scope, name, value)
                 if env is not None:

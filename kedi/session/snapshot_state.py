@@ -13,7 +13,7 @@ from kedi.errors import DumpProblem, SessionDumpError
 from kedi.runtime.engine import ParallelEngine, SequentialEngine
 from kedi.runtime.procedures import info_of
 from kedi.runtime.program import ProgramArguments
-from kedi.runtime.scopes import MISSING, Scope, dict_get, is_dunder, own_keys
+from kedi.runtime.scopes import MISSING, Scope, dict_get, own_keys
 from kedi.session.codec import Encoder, NeedsPlain, NoDefinitions
 from kedi.session.origins import Origins
 from kedi.session.snapshot_atoms import Refused, encode_str
@@ -178,23 +178,27 @@ class _Attempt:
 
     def _bindings(self, scope: Scope, node_of: Callable[[str], Node]) -> list[Any]:
         found: list[Any] = []
-        skipped = {self.parts.interpreter.args_name} if scope is self.parts.base else set[str]()
-        for name in _names(scope):
-            if name in skipped or (is_dunder(name) and name in SYSTEM_NAMES):
-                continue
+        # The arguments are kept by themselves.
+        skipped = self.parts.interpreter.args_name if scope is self.parts.base else ""
+        for name in _names(scope, skipped):
             value = dict_get(scope, name, MISSING)
             if value is MISSING:
                 value = (scope.pending or {})[name]
-            record = self._record(name, value, node_of(name))
             contract: Any = scope.contract_of(name)
+            kind: Any = None
+            hole: int | None = None
             if contract is not None:
                 try:
-                    record["type"] = encode_type(contract.type, self._definitions)
+                    kind = encode_type(contract.type, self._definitions)
                 except Refused as refused:
-                    hole = self._refuse(
-                        node_of(name), f"its declared type cannot be restored: {refused}"
-                    )
-                    record = {"name": encode_str(name), "value": ["!", hole]}
+                    reason = f"its declared type cannot be restored: {refused}"
+                    hole = self._refuse(node_of(name), reason)
+            if hole is not None and self.holes:
+                record: dict[str, Any] = {"name": encode_str(name), "value": ["!", hole]}
+            else:
+                record = self._record(name, value, node_of(name))
+            if kind is not None:
+                record["type"] = kind
             found.append(record)
         return found
 
@@ -275,9 +279,21 @@ class _Attempt:
 _PLACES = ("fragments[", "modules[")
 
 
-def _names(scope: Scope) -> list[str]:
+def _names(scope: Scope, skipped: str) -> list[str]:
     """Every name of a scope, those that look like Python's own included."""
-    return [*own_keys(scope), *(scope.pending or {})]
+    names = own_keys(scope)
+    holes: list[tuple[int, str]] = []
+    for name, pending in (scope.pending or {}).items():
+        if isinstance(pending, Hole) and pending.place is not None:
+            holes.append((pending.place, name))
+        else:
+            names.append(name)
+    own = SYSTEM_NAMES | {skipped}
+    names = [name for name in names if name not in own]
+    # A hole keeps its place, which a scope cannot: the dict below it does not hold its name.
+    for place, name in sorted(holes):
+        names.insert(place, name)
+    return names
 
 
 def _environment(name: str) -> Node:
