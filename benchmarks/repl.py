@@ -30,8 +30,13 @@ from benchmarks.harness import Row, in_turns, print_rows
 _PATIENCE = 60.0
 
 
-def to_prompt(command: list[str], prompt: bytes, home: str) -> Callable[[], None]:
-    """Starts ``command`` and waits until it has written ``prompt``."""
+def to_prompt(
+    command: list[str], prompt: bytes, home: str, first: tuple[bytes, bytes] | None = None
+) -> Callable[[], None]:
+    """Starts ``command`` and waits until it has written ``prompt``.
+
+    With ``first``, an input and a part of its result, it types that and waits for the result.
+    """
     environment = {
         **{
             key: value
@@ -54,6 +59,9 @@ def to_prompt(command: list[str], prompt: bytes, home: str) -> Callable[[], None
         os.close(slave)
         try:
             _wait_for(master, prompt)
+            if first is not None:
+                os.write(master, first[0] + b"\r")
+                _wait_for(master, first[1])
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -82,6 +90,7 @@ def rows() -> list[Row]:
     kedi = Path(python).with_name("kedi")
     ours = [str(kedi)] if kedi.exists() else [python, "-m", "kedi"]
     with tempfile.TemporaryDirectory() as home:
+        product = (b"111 * 7", b"777")
         times = in_turns(
             [
                 to_prompt([*ours, "--idle"], b"+++", home),
@@ -89,16 +98,21 @@ def rows() -> list[Row]:
                 to_prompt([python, "-m", "IPython", "--no-banner"], b"In [", home),
                 to_prompt([python, "-m", "ptpython"], b">>>", home),
                 to_prompt([python, "-q"], b">>>", home),
+                to_prompt([*ours, "--idle"], b"+++", home, (b"= `111 * 7`", b"777")),
+                to_prompt([python, "-m", "IPython", "--no-banner"], b"In [", home, product),
+                to_prompt([python, "-m", "ptpython"], b">>>", home, product),
             ],
             clock=time.perf_counter,
             collect=False,
         )
-    plain, highlighted, ipython, ptpython, bare = times
+    plain, highlighted, ipython, ptpython, bare, result, ipython_result, ptpython_result = times
     return [
         Row("REPL start to prompt", plain, ipython, "IPython", 0.6),
         Row("REPL start to prompt", plain, ptpython, "ptpython", 1.0),
         Row("REPL start to prompt", plain, bare, "python -q", None),
         Row("the same with --highlight", highlighted, ipython, "IPython", None),
+        Row("REPL start to first result", result, ipython_result, "IPython", None),
+        Row("REPL start to first result", result, ptpython_result, "ptpython", None),
     ]
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from kedi.repl.rules import Command
     from kedi.repl.shell import Shell
 
+#: Files above this many bytes are not loaded, and neither are devices that never end.
+MAX_SOURCE = 64_000_000
+
 Takes = Literal["nothing", "expression", "name", "path", "words"]
 
 
@@ -139,10 +142,12 @@ def _why(shell: Shell, argument: str) -> None:
 def _no_name(shell: Shell, name: str, hint: str | None = None) -> CommandError:
     from difflib import get_close_matches
 
+    from kedi.repl.views import fit
+
     near = get_close_matches(name, [view.name for view in shell.session.bindings()], 1)
     if near:
         hint = f"did you mean `{near[0]}`?"
-    return CommandError(f"there is no `{name}` here", hint or "`:vars` lists the names")
+    return CommandError(f"there is no `{fit(name, 60)}` here", hint or "`:vars` lists the names")
 
 
 def _calls(shell: Shell, argument: str) -> None:
@@ -184,7 +189,11 @@ def _load(shell: Shell, argument: str) -> None:
         if is_snapshot(path):
             shell.resume(path)
             return
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            data = file.read(MAX_SOURCE + 1)
+        if len(data) > MAX_SOURCE:
+            raise CommandError(f"`{argument}` is larger than {MAX_SOURCE:,} bytes")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise CommandError(f"`{argument}` is not UTF-8") from None
     except (OSError, ValueError) as error:

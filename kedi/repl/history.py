@@ -136,7 +136,9 @@ def _tail(descriptor: int, size: int) -> bytes:
 def _make_private(descriptor: int) -> None:
     """Take the file from others, where it is a file and ours."""
     state = os.fstat(descriptor)
-    if stat.S_ISREG(state.st_mode) and stat.S_IMODE(state.st_mode) != 0o600:
+    is_open = stat.S_ISREG(state.st_mode) and stat.S_IMODE(state.st_mode) != 0o600
+    # Systems without it keep files private by other means.
+    if is_open and hasattr(os, "fchmod"):
         os.fchmod(descriptor, 0o600)
 
 

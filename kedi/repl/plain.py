@@ -46,7 +46,8 @@ class LineReader:
         if begun is not None:
             self._copied = self.skips_output
             line = begun
-        elif self._copied:
+        elif self._copied or (self.skips_output and transcript.is_banner(line)):
+            self._copied = True
             return ""
         lines = [line]
         blanks: Blanks | None = None

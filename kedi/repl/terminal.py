@@ -18,6 +18,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import DynamicLexer, Lexer, SimpleLexer
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.patch_stdout import patch_stdout
 
 from kedi.repl.console import begin_line
 from kedi.repl.transcript import CONTINUATION, PRIMARY, cleaned
@@ -83,7 +84,7 @@ class TerminalReader:
         """The next input; blank when Ctrl+C dropped it. Raises ``EOFError``."""
         begin_line()
         try:
-            return self._session.prompt()
+            return self._ask()
         except KeyboardInterrupt:
             return ""
 
@@ -91,11 +92,16 @@ class TerminalReader:
         """A fragment from the editor; blank when it was given up."""
         self._composing = True
         try:
-            return self._session.prompt()
+            return self._ask()
         except (KeyboardInterrupt, EOFError):
             return ""
         finally:
             self._composing = False
+
+    def _ask(self) -> str:
+        # What threads of a fragment print meanwhile goes above the prompt.
+        with patch_stdout(raw=True):
+            return self._session.prompt()
 
     def _prompt(self) -> str:
         if self._composing:
@@ -239,7 +245,7 @@ class SessionCompleter(Completer):
                     item.text,
                     start_position=item.start - item.end,
                     display=item.label,
-                    display_meta=item.detail,
+                    display_meta=item.detail if item.detail != item.label else None,
                 )
 
 

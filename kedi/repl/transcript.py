@@ -26,6 +26,11 @@ def _after(line: str, prompt: str) -> str | None:
     return "" if line.rstrip() == prompt.rstrip() else None
 
 
+def is_banner(line: str) -> bool:
+    """Whether a session begins with this line."""
+    return _BANNER.match(line) is not None
+
+
 def inputs(text: str) -> list[str] | None:
     """What was typed in a copied session, input by input; ``None`` when ``text`` is none.
 
@@ -33,7 +38,7 @@ def inputs(text: str) -> list[str] | None:
     one. Lines without a prompt are what the session printed.
     """
     first = text.lstrip()
-    if not first.startswith("+++") and not _BANNER.match(first):
+    if not first.startswith("+++") and not is_banner(first):
         return None
     found: list[list[str]] = []
     open_input = False

@@ -327,7 +327,7 @@ def test_a_copied_session_runs_again(idle: Idle) -> None:
         "Kedi 0.1.0 on linux\n+++ [x: int] = `1`\n+++ @f() -> int:\n...   = `x`\n...\n"
         "+++ = `f()`\n1\n+++ :multiline\n... [y] = a\n... = <y>\n...\n'a'\n+++ = `x + 1`\n2\n+++\n"
     )
-    assert idle(text.partition("\n")[2]) == Done(0, "1\n'a'\n2\n", "")
+    assert idle(text) == idle(text.partition("\n")[2]) == Done(0, "1\n'a'\n2\n", "")
 
 
 def test_a_repr_that_fails_is_told(idle: Idle) -> None:
