@@ -16,10 +16,11 @@ from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.compiler import Compiler, Step, bind
 from kedi.runtime.directives import requirements
 from kedi.runtime.frames import RunFrame, Site
+from kedi.runtime.mismatches import mismatch
 from kedi.runtime.pending import pending_of, release, schedule
 from kedi.runtime.promises import KediPromise
 from kedi.runtime.scopes import Scope
-from kedi.runtime.types import STR, TypeContract, TypeSource, mismatch
+from kedi.runtime.types import STR, TypeContract, TypeSource
 from kedi.runtime.values import Render, rendered, text_runner
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 from kedi.errors import KediExecutionError, KediTypeExecutionError
 from kedi.runtime.bridge import bridge_builtins, name_module
 from kedi.runtime.frames import RunFrame, Site
-from kedi.runtime.hosted import flatten, foreign_runner, reporting, told
 from kedi.runtime.pycode import (
     Piece,
     looks_up_by_name,
@@ -60,6 +59,8 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
     code = piece.function()
     run: Run
     if interpreter.foreign_executor is not None:
+        from kedi.runtime.hosted import foreign_runner
+
         run = foreign_runner(interpreter, site, node, piece.first_line)
     elif own_locals(code) or declared or looks_up_by_name(code) or reaches_globals(code):
         run = _Storing(piece, code, declared, direct).runner()
@@ -78,6 +79,8 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
             return reading
         run = read
     if interpreter.reporting_executor is not None:
+        from kedi.runtime.hosted import reporting
+
         run = reporting(interpreter, site, node, run)
 
     def storing(frame: RunFrame, scope: Scope) -> Any:
@@ -268,7 +271,10 @@ class Prelude:
                 execute = FunctionType(self.fast, scope)
             else:
                 execute = partial(exec, self._code_for(scope), scope)
-        execute = told(interpreter, "execute_prelude", self.text, scope, execute)
+        if interpreter.reporting_executor is not None:
+            from kedi.runtime.hosted import told
+
+            execute = told(interpreter, "execute_prelude", self.text, scope, execute)
         replacing = any(is_type_like(dict_get(scope, name)) for name in self.code.co_names)
         observer = interpreter.observer
         span = self.site.span
@@ -304,6 +310,8 @@ class Prelude:
         return self.variant
 
     def _foreign(self, frame: RunFrame, scope: Scope) -> None:
+        from kedi.runtime.hosted import flatten
+
         interpreter = frame.interpreter
         executor = interpreter.foreign_executor
         assert executor is not None

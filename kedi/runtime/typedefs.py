@@ -179,7 +179,7 @@ def build_type(
 
 def _check_defaults(name: str, model: type[BaseModel], fields: dict[str, tuple[Any, Any]]) -> None:
     from kedi.agents.validation import TypeMismatch, check_native
-    from kedi.runtime.types import mismatch
+    from kedi.runtime.mismatches import mismatch
 
     for field, (kind, default) in fields.items():
         if default is ... or isinstance(kind, ForwardRef):

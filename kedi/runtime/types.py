@@ -17,11 +17,9 @@ from kedi.agents.validation import (
     type_label,
 )
 from kedi.errors import KediTypeExecutionError
-from kedi.runtime.mismatches import mismatch
 from kedi.runtime.pycode import Piece
 from kedi.runtime.scopes import MISSING, Scope
 from kedi.runtime.text import nearest
-from kedi.runtime.typeddicts import portable
 from kedi.syntax import ast as syntax
 
 if TYPE_CHECKING:
@@ -79,6 +77,8 @@ class TypeContract:
         try:
             return check_native(value, self.type)
         except TypeMismatch as error:
+            from kedi.runtime.mismatches import mismatch
+
             raise mismatch(error, what, value, self.type) from None
 
 
@@ -236,6 +236,8 @@ class TypeSource:
 
     def checked(self, resolved: Any, forward: bool = False) -> TypeContract:
         """A contract for a resolved type, refusing what is not one."""
+        from kedi.runtime.typeddicts import portable
+
         try:
             resolved = portable(resolved)
             if not forward:
