@@ -26,18 +26,21 @@ if TYPE_CHECKING:
     from kedi.runtime.interpreter import Interpreter
 
 
-@dataclass(frozen=True, slots=True)
 class TypeSources:
-    """Where the types of parameters and result are written, ``None`` for untyped ones."""
+    """Where the types of parameters and result are written, ``None`` for untyped ones.
 
-    parameters: tuple[TypeSource | None, ...]
-    returns: TypeSource | None
+    ``by_name`` says whether one of them depends on what a name means in the procedure's scope.
+    """
 
-    @property
-    def by_name(self) -> bool:
-        """Whether one of them depends on what a name means in the procedure's scope."""
-        return any(
-            item is not None and item.constant is None for item in (*self.parameters, self.returns)
+    __slots__ = ("by_name", "parameters", "returns")
+
+    def __init__(
+        self, parameters: tuple[TypeSource | None, ...], returns: TypeSource | None
+    ) -> None:
+        self.parameters = parameters
+        self.returns = returns
+        self.by_name = any(
+            item is not None and item.constant is None for item in (*parameters, returns)
         )
 
 
