@@ -120,8 +120,8 @@ def render_diagnostic(item: Diagnostic, use_color: bool = False) -> str:
     head = paint(item.severity, f"1;{_COLORS[item.severity]}", use_color)
     code = paint(f"[{item.code}]", "2", use_color)
     out = [
-        f"{head}{code}: {item.message}",
-        f"  --> {span.source_name}, line {span.line}, column {span.column}",
+        f"{head}{code}: {readable(item.message)}",
+        f"  --> {printable(span.source_name)}, line {span.line}, column {span.column}",
     ]
     if item.source_line.strip():
         end = span.end_column if span.end_line == span.line else len(item.source_line) + 1
@@ -131,9 +131,10 @@ def render_diagnostic(item: Diagnostic, use_color: bool = False) -> str:
         out.append(f"  {gutter} | {line}")
         out.append(f"  {blank} | {paint(marker, _COLORS[item.severity], use_color)}")
     if item.hint:
-        out.append(f"  {paint('help', '1;36', use_color)}: {item.hint}")
+        out.append(f"  {paint('help', '1;36', use_color)}: {readable(item.hint)}")
     for other in item.related:
-        out.append(f"  note: {other.message} ({other.span.source_name}, line {other.span.line})")
+        place = f"{printable(other.span.source_name)}, line {other.span.line}"
+        out.append(f"  note: {readable(other.message)} ({place})")
     return "\n".join(out)
 
 

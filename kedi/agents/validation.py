@@ -276,14 +276,15 @@ def _mismatch(
     value: Any, expected: Any, problem: ValidationError | None = None, note: str | None = None
 ) -> TypeMismatch:
     label, actual = type_label(expected), type_label(cast("type[Any]", type(value)))
-    detail = note or (_details(problem) if problem is not None else _short_repr(value))
+    detail = note or (problem_lines(problem) if problem is not None else _short_repr(value))
     if actual == label:
         # Two classes of one name: the type was defined again after the value was made.
         actual = f"{actual} of an earlier definition"
     return TypeMismatch(label, actual, detail)
 
 
-def _details(problem: ValidationError) -> str:
+def problem_lines(problem: ValidationError) -> str:
+    """What pydantic found, one readable line per problem, without its links; a few at most."""
     items = problem.errors(include_url=False, include_context=False)
     lines: list[str] = []
     for item in items[:_MAX_PROBLEMS]:
@@ -316,5 +317,6 @@ __all__ = [
     "check_native",
     "ensure_type",
     "from_model",
+    "problem_lines",
     "type_label",
 ]

@@ -19,7 +19,7 @@ from kedi.runtime.traces import (
 from kedi.source import Span
 
 Relation = Literal["cause", "context", "member"]
-# What pyright knows of the class leaves its parameter open.
+# Untyped: its type parameter is unknown here.
 _GROUP: Any = BaseExceptionGroup
 #: Causes and members shown; a chain can be long and a group wide.
 _MAX_CAUSES = 20
@@ -47,7 +47,7 @@ def _collect(
     units: dict[str, Unit],
     seen: set[int],
 ) -> None:
-    if isinstance(error, BaseExceptionGroup):
+    if isinstance(error, _GROUP):
         for member in _GROUP.exceptions.__get__(error):
             _add("member", member, depth, depth + 1, causes, units, seen)
     following = cause_of(error)

@@ -10,6 +10,7 @@ catches them by their own type.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -163,6 +164,9 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
             frames.append(_site_frame(site, innermost.procedure))
         tail = _tail(entries)
         result.frames = tuple(frames)
+        if _is_validation(error):
+            # The line that makes the value tells all; how pydantic checks it, nothing.
+            tail = [entry for entry in tail if entry[0].co_filename in units]
         result.python_traces = tuple(_python_trace(*entry, units) for entry in tail)
         result.causes = causes_of(result.original if result is error else error, units)
     for item in _chain(error):
@@ -173,7 +177,7 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
 
 
 def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
-    message = safe_str(error)
+    message = _message_of(error)
     hint = None
     if isinstance(error, RecursionError):
         message = "recursion without an end: too many calls inside each other"
@@ -192,6 +196,23 @@ def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
         for note in notes:  # pyright: ignore[reportUnknownVariableType]
             result.add_note(safe_str(note))  # pyright: ignore[reportUnknownArgumentType]
     return result
+
+
+def _message_of(error: Exception) -> str:
+    """The exception's text; for a refused Kedi type what is wrong, in Kedi's words."""
+    if not _is_validation(error):
+        return safe_str(error)
+    from kedi.agents.validation import problem_lines
+
+    refused: Any = error
+    lines = problem_lines(refused).replace("\n", "\n  ")
+    return f"the values do not fit `{refused.title}`:\n  {lines}"
+
+
+def _is_validation(error: BaseException) -> bool:
+    """Whether pydantic refused values (without importing it)."""
+    core = sys.modules.get("pydantic_core")
+    return core is not None and isinstance(error, core.ValidationError)
 
 
 # ── frames ────────────────────────────────────────────────────────────────────
