@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kedi.cli import terminal
 from kedi.cli.programs import configuration
 from kedi.errors import KediError
+from kedi.runtime.directory import working_directory
 
 if TYPE_CHECKING:
     from kedi.cli.options import Invocation
@@ -20,7 +21,7 @@ def run_idle(invocation: Invocation) -> int:
 
     terminal.load_environment()
     # Embedded Python may import what lies here, unless the name is taken.
-    sys.path.append(str(Path.cwd()))
+    sys.path.append(str(working_directory()))
     settings = Settings(
         configuration(invocation),
         invocation.record,

@@ -16,6 +16,7 @@ from kedi.cli import terminal
 from kedi.cli.dependencies import unmet
 from kedi.cli.registry import RECEIPT, Listing, PackageProblem, copy_tree, publish, work_folder
 from kedi.errors import KediParseError
+from kedi.runtime.directory import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +59,7 @@ def _install(path: Path) -> tuple[PackageManifest, Path]:
     if manifest is None:
         raise KediParseError(diagnostics)
     _check_python(manifest)
-    root = path.absolute().parent
+    root = absolute(path).parent
     registry = default_registry()
     if not registry.is_absolute():
         raise PackageProblem(

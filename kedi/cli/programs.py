@@ -72,6 +72,7 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
     import warnings
 
     from kedi.lang import compile_program
+    from kedi.runtime.directory import working_directory
 
     terminal.load_environment()
     with warnings.catch_warnings():
@@ -83,7 +84,7 @@ def compile_invocation(program: Program, invocation: Invocation) -> KediRuntime:
     gc.enable()
     # Embedded Python may import what lies beside the program, unless the name is taken.
     path = program.source.path
-    sys.path.append(str(Path(path).parent if path is not None else Path.cwd()))
+    sys.path.append(str(Path(path).parent if path is not None else working_directory()))
     return runtime
 
 
@@ -118,10 +119,12 @@ def read_source(invocation: Invocation) -> tuple[str, str, str | None]:
     assert source is not None
     if source == "-":
         return STDIN_NAME, _decoded(_read_stdin(), STDIN_NAME), None
+    from kedi.runtime.directory import absolute
+
     if not source:
         raise SourceProblem("the name of the file is empty")
     data = _read_file(source)
-    return source, _decoded(data, source), str(Path(source).absolute())
+    return source, _decoded(data, source), str(absolute(source))
 
 
 def _read_stdin() -> bytes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from kedi.agents.pool import AdapterPool
 from kedi.errors import SessionStateError
 from kedi.runtime.calls import LoggedCall
 from kedi.runtime.compiler import Compiler
+from kedi.runtime.directory import absolute, working_directory
 from kedi.runtime.engine import ExecutionEngine, make_engine
 from kedi.runtime.frames import Unit
 from kedi.runtime.imports import check_program
@@ -124,9 +124,7 @@ class KediRuntime:
         path = self.unit.source.path
         for name, value in self._given.items():
             dict_set(self._base, name, value)
-        return root_scope(
-            self._base, "session", "main", str(Path(path).absolute()) if path else None
-        )
+        return root_scope(self._base, "session", "main", str(absolute(path)) if path else None)
 
     def set_initial_globals(self, values: Mapping[str, Any]) -> None:
         """Bind host values that the program and its modules can read."""
@@ -190,7 +188,7 @@ def compile_program(
     merged = make_config(current_config(), **config)
     env = {**merged.env, **make_config(None, env=dict(runtime_globals or {})).env}
     path = program.source.path
-    directory = Path(path).absolute().parent if path else Path.cwd()
+    directory = absolute(path).parent if path else working_directory()
     unit = Unit(program.source, "program", str(directory))
     interpreter = Interpreter(
         config=merged,

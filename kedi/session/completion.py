@@ -24,6 +24,7 @@ from kedi.analysis.resolve import analyze
 from kedi.analysis.symbols import Declaration
 from kedi.analysis.types import BUILTIN_TYPES
 from kedi.analysis.view import Analysis, Options
+from kedi.runtime.directory import working_directory
 from kedi.runtime.imports import ScopeNames
 from kedi.runtime.scopes import MISSING, Scope, dict_get
 from kedi.runtime.types import is_type_like
@@ -81,7 +82,7 @@ def complete(
     place = cursor_at(text[:cursor], mode=mode, previous=memory.program)
     memory.program = place.program
     request = _Request(
-        interpreter, scope, place, text[cursor:], directory or Path.cwd(), mode, memory
+        interpreter, scope, place, text[cursor:], directory or working_directory(), mode, memory
     )
     prefix = place.prefix
     found: dict[str, Completion] = {}

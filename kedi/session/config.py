@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kedi.agents.config import PARAMETERS, AgentConfig, current_config, make_config
-from kedi.agents.errors import ConfigurationError
+from kedi.agents.errors import ConfigurationError, DirectoryError
+from kedi.runtime.directory import absolute, working_directory
 from kedi.runtime.engine import ExecutionEngine
 from kedi.runtime.program import engine_for
 from kedi.runtime.text import nearest
@@ -116,9 +117,11 @@ def _executor(executor: Any) -> Executor | None:
 
 
 def _directory(cwd: str | os.PathLike[str] | None) -> Path:
-    path = (_path("cwd", cwd) if cwd is not None else Path.cwd()).absolute()
+    if cwd is None:
+        return working_directory()
+    path = absolute(_path("cwd", cwd))
     if not path.is_dir():
-        raise NotADirectoryError(f"cwd is not a directory: {path}")
+        raise DirectoryError(f"`cwd` is not a directory: {path}")
     return path
 
 

@@ -19,6 +19,7 @@ import orjson
 
 from kedi._version import __version__
 from kedi.errors import SessionDumpError, SessionLoadError
+from kedi.runtime.directory import working_directory
 
 FORMAT = "kedi-session"
 VERSION = 1
@@ -175,7 +176,7 @@ def _target(path: str | os.PathLike[str]) -> str:
     if not text or "\0" in text:
         raise SessionDumpError(f"{text!r} cannot name a file")
     # By hand and not normalised: `..` after a symbolic link is not what stands before it.
-    return os.path.join(os.getcwd(), text)  # noqa: PTH109, PTH118
+    return os.path.join(working_directory(), text)  # noqa: PTH118
 
 
 def _beside(folder: str, ending: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, cast
 from kedi.agents.config import AgentConfig
 from kedi.agents.pool import AdapterPool
 from kedi.errors import KediError, SessionLoadError
+from kedi.runtime.directory import absolute
 from kedi.runtime.engine import make_engine
 from kedi.runtime.interpreter import Interpreter
 from kedi.runtime.program import base_scope, engine_for
@@ -221,7 +222,7 @@ def _holes(records: Any) -> list[Hole]:
 def _directory(stored: Any, given: str | os.PathLike[str] | None) -> Path:
     text = read_str(stored)
     need("\0" not in text and Path(text).is_absolute(), "the working directory is not absolute")
-    path = Path(text) if given is None else Path(given).absolute()
+    path = Path(text) if given is None else absolute(given)
     if not _is_directory(path):
         raise SessionLoadError(
             f"the session worked in {path}, which is no directory here: pass `cwd=` to "
