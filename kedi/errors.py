@@ -89,7 +89,12 @@ class Cause:
 
 
 class OriginalError(Exception):
-    """Stands for an original exception that could not be pickled; keeps its type name and text."""
+    """Stands for an original exception that could not be pickled; keeps its type name and text.
+
+    ``type_name`` is the name of the lost type, as errors are shown under it.
+    """
+
+    type_name: str = ""
 
 
 class KediError(Exception):
@@ -134,8 +139,16 @@ def _picklable(value: Any) -> Any:
             # Only what comes back whole counts: many exceptions pickle but do not unpickle.
             pickle.loads(pickle.dumps(value))
         except Exception:
-            return OriginalError(f"{type(value).__name__}: {_text(value)}")
+            name = type_name(value)
+            stand_in = OriginalError(f"{name}: {_text(value)}")
+            stand_in.type_name = name
+            return stand_in
     return value
+
+
+def type_name(error: BaseException) -> str:
+    """The name of an exception's type, also of one that did not survive pickling."""
+    return (isinstance(error, OriginalError) and error.type_name) or type(error).__name__
 
 
 def _text(value: object) -> str:
@@ -257,7 +270,7 @@ class KediExecutionError(KediError):
         for trace in self.python_traces:
             if not trace.embedded or (trace.source_name, trace.line) not in shown:
                 out += _render_python(trace, use_color)
-        name = paint(type(self.original or self).__name__, "1;31", use_color)
+        name = paint(type_name(self if self.original is None else self.original), "1;31", use_color)
         message = readable(self.message)
         out.append(f"{name}: {message}" if message else name)
         for cause in self.causes:
