@@ -39,7 +39,7 @@ _KEYWORD = re.compile(r"[(,]\s*(\w+)\s*=(?!=)")
 # No strings, comments or line breaks, nothing that a parenthesis alone makes an expression, and
 # none of the forms that Python's compiler warns of.
 _SIMPLE = re.compile(
-    r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|\b\d\w*\s*[(\[]|\]\s*\())"
+    r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|(?:^|,)\s*\*|\b\d\w*\s*[(\[]|\]\s*\())"
     r"[\w .,:+\-*/%()\[\]{}<>=!&|^~@]+"
 )
 _BLANK_LINE = re.compile(r"\n[ \t]*+(?=\n)")

@@ -23,7 +23,7 @@ def piece(text: str) -> Python:
 
 
 @pytest.mark.parametrize(
-    "code", ["i + 1", "f(a, b=2)", "xs[0].name", "(a, *b)", "{1: x}", "a if b else c", "é + 1"]
+    "code", ["i + 1", "f(a, b=2)", "xs[0].name", "{1: x}", "a if b else c", "é + 1"]
 )
 def test_simple_expressions_are_compiled_where_they_stand(code: str) -> None:
     node = piece(f"= `{code}`")
@@ -42,7 +42,7 @@ def test_other_expressions_are_parsed(code: str) -> None:
     assert compile_simple(f"= `{code}`", code, 3) is None
 
 
-@pytest.mark.parametrize("code", ["x for x in y", "x := 1", "a) + (b", "a = b", "a b", "*a", ")("])
+@pytest.mark.parametrize("code", ["x for x in y", "x := 1", "a) + (b", "a = b", "a b", "*a", "*a,", "a, *b", ")("])
 def test_a_parenthesis_makes_nothing_valid_that_is_not(code: str) -> None:
     assert parse(f"= `{code}`", mode="fragment").status == "invalid"
     assert parse(f"= `{code}`").status == "invalid"
