@@ -10,6 +10,7 @@ from kedi.agents.async_bridge import in_running_loop, run_coroutine
 from kedi.agents.capabilities import adapter_name, refuse_gap
 from kedi.agents.contract import AgentAdapter, LazyAdapter
 from kedi.agents.requests import ModelCallError, ModelRequest
+from kedi.agents.validation import UnusableType
 from kedi.errors import KediError
 
 
@@ -19,6 +20,11 @@ def dispatch(adapter: Any, request: ModelRequest) -> Any:
         return _ask(adapter, request)
     except ModelCallError:
         raise
+    except UnusableType as problem:
+        # Nothing was sent and the adapter is not to blame.
+        raise ModelCallError(
+            str(problem), hint="ask for a `~Type`, text, numbers or lists and dicts of them"
+        ) from problem
     except Exception as problem:
         message = problem.message if isinstance(problem, KediError) else str(problem)
         hint = getattr(problem, "hint", None)

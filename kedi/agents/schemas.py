@@ -56,13 +56,18 @@ def json_schema(output_schema: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _usable(output_schema: Mapping[str, Any]) -> Generator[None]:
     from pydantic import PydanticUserError
+    from pydantic.errors import PydanticInvalidForJsonSchema
 
     try:
         yield
     except (PydanticUserError, TypeError, ValueError, RecursionError) as problem:
         types = ", ".join(f"[{name}: {type_label(item)}]" for name, item in output_schema.items())
-        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise UnusableType(f"{types} cannot be asked of a model: {reason}") from problem
+        if isinstance(problem, PydanticInvalidForJsonSchema):
+            reason = "JSON has no form for its values"
+        else:
+            reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        # Not from it: pydantic's own text speaks of its internals.
+        raise UnusableType(f"{types} cannot be asked of a model: {reason}") from None
 
 
 def _without_titles(schema: Any, inside_properties: bool = False) -> Any:

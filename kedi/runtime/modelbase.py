@@ -28,12 +28,12 @@ class KediModel(BaseModel):
         if values:
             if len(values) > len(fields):
                 raise _refused(
-                    f"`{cls.__name__}` has {_counted(len(fields))}, got {len(values)} values",
+                    f"{cls.__name__}() takes {_counted(len(fields))}, got {len(values)}",
                     f"its fields: {', '.join(fields)}" if fields else None,
                 )
             for name, value in zip(fields, values, strict=False):
                 if name in named:
-                    raise _refused(f"`{cls.__name__}.{name}` is given twice")
+                    raise _refused(f"{cls.__name__}() got the field {name!r} twice")
                 named[name] = value
         if not named.keys() <= fields.keys() and cls.model_config.get("extra") is None:
             _refuse_unknown(cls, named)
@@ -51,7 +51,7 @@ def _refuse_unknown(cls: type[BaseModel], named: dict[str, Any]) -> None:
     name = next(item for item in named if item not in fields)
     guess = nearest(name, fields)
     advice = f"did you mean `{guess}`?" if guess else f"its fields: {', '.join(fields)}"
-    raise _refused(f"`{cls.__name__}` has no field `{name}`", advice if fields else None)
+    raise _refused(f"{cls.__name__}() has no field `{name}`", advice if fields else None)
 
 
 def _refused(text: str, hint: str | None = None) -> KediTypeExecutionError:

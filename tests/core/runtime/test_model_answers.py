@@ -11,6 +11,7 @@ import pytest
 import kedi
 from kedi.agents.adapters.scripted import ScriptedAdapter
 from kedi.agents.requests import ModelCallError
+from kedi.errors import KediTypeExecutionError
 
 
 def answered(fragment: str, answer: Any) -> Any:
@@ -68,3 +69,42 @@ def test_construction_in_python_stays_lenient() -> None:
         fragment = "~In(n: int)\n~Out(i: In)\n= `(In('5').n, Out(i={'n': '6'}).i.n)`"
         assert session.execute(fragment) == (5, 6)
         assert session.execute("= `Out.model_validate({'i': {'n': '7', 'x': 1}}).i.n`") == 7
+
+
+def test_a_class_that_json_cannot_hold_cannot_be_asked_for() -> None:
+    from kedi.agents.adapters.local import LocalAdapter
+
+    with kedi.interactive(adapter=LocalAdapter()) as session:
+        with pytest.raises(ModelCallError) as caught:
+            session.execute('>> [x: `type("Foo", (), {})`]')
+    assert caught.value.message == (
+        "[x: Foo] cannot be asked of a model: JSON has no form for its values"
+    )
+    assert "pydantic" not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "hint"),
+    [
+        ("P('Ada', agee=1)", "P() has no field `agee`", "did you mean `age`?"),
+        ("P('Ada', 1, zzz=1)", "P() has no field `zzz`", "its fields: name, age"),
+        ("P('Ada', name='Bob')", "P() got the field 'name' twice", None),
+        ("P('Ada', 1, 2)", "P() takes 2 fields, got 3", "its fields: name, age"),
+    ],
+)
+def test_wrong_names_at_construction(call: str, message: str, hint: str | None) -> None:
+    with kedi.interactive() as session:
+        session.execute("~P(name, age: int = `0`)")
+        with pytest.raises(KediTypeExecutionError) as caught:
+            session.execute(f"= `{call}`")
+        assert (caught.value.message, caught.value.hint) == (message, hint)
+        assert not caught.value.python_traces or caught.value.python_traces[-1].embedded
+        fence = f"```\ntry:\n    {call}\nexcept TypeError:\n    r = 'caught'\n```\n= `r`"
+        assert session.execute("[r] = `''`\n" + fence) == "caught"
+
+
+def test_a_subclass_says_what_extra_names_mean() -> None:
+    with kedi.interactive() as session:
+        session.execute("~P(a: int)")
+        fence = "```\nclass Q(P):\n    model_config = {'extra': 'allow'}\nreturn Q(1, b=2).b\n```"
+        assert session.execute(f"[r: int] = {fence}\n= `r`") == 2
