@@ -115,11 +115,27 @@ class Observer:
         """It ended with a value or an error."""
 
 
+def check_observer(observer: Any) -> None:
+    """Raise ``TypeError`` for what is no observer, saying what is wanted."""
+    if isinstance(observer, Observer):
+        return
+    if isinstance(observer, type):
+        raise TypeError(
+            f"the observer is the class {observer.__name__}: write `{observer.__name__}(…)`"
+        )
+    raise TypeError(
+        f"an observer is an instance of a subclass of `kedi.debugging.Observer`, or None, "
+        f"not {type(observer).__name__}"
+    )
+
+
 class Fanout(Observer):
     """Hands every event to several observers, in order; what one replaces the next one sees."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self.observers = tuple(observers)
+        for item in self.observers:
+            check_observer(item)
         self.wants_python = any(item.wants_python for item in self.observers)
 
     def statement(self, frame: RunFrame) -> None:

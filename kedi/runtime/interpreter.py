@@ -124,6 +124,14 @@ class Interpreter:
         for name in list(self._lines):
             self._hide_lines(name)
 
+    def attach(self, observer: Observer | None) -> None:
+        """Attach an observer, or detach it with ``None``. Raises ``TypeError``."""
+        if observer is not None:
+            from kedi.runtime.hooks import check_observer
+
+            check_observer(observer)
+        self.observer = observer
+
     # ── configuration in scopes ──────────────────────────────────────────────
 
     def agent_state(self, scope: Scope) -> AgentConfig:
@@ -183,7 +191,10 @@ class Interpreter:
                 failure = finish(failure, frame)
         observer = self.observer
         if observer is not None:
-            observer.fragment_finished(frame, unit.name, value, failure)
+            try:
+                observer.fragment_finished(frame, unit.name, value, failure)
+            except BaseException as error:
+                failure = self._objected(error, failure, frame)
         if failure is not None:
             try:
                 raise failure
@@ -191,6 +202,19 @@ class Interpreter:
                 # The error holds this frame by its traceback: no cycle through the variable.
                 failure = None
         return value
+
+    def _objected(
+        self, error: BaseException, failure: BaseException | None, frame: RunFrame
+    ) -> BaseException:
+        """How a unit ends whose observer raised ``error`` at its end."""
+        if error is failure:
+            return error
+        if failure is not None and failure.__cause__ is not error and error.__context__ is None:
+            error.__context__ = failure
+        record(error, frame)
+        if frame.parent is not None and frame.unit.kind == "module":
+            return error
+        return finish(error, frame)
 
     @staticmethod
     def make_room() -> None:

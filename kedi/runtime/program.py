@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kedi.agents.config import AgentConfig, current_config, make_config
 from kedi.agents.pool import AdapterPool
@@ -85,7 +86,7 @@ class KediRuntime:
         #: What the host gave, which each run begins with.
         self._given = {name: dict_get(base, name) for name in base.own_names()}
         self.scope = self._fresh_scope()
-        self._running = False
+        self._running = threading.Lock()
         self._closed = False
         interpreter.handle = self
         interpreter.base = base
@@ -111,14 +112,13 @@ class KediRuntime:
         """
         if self._closed:
             raise SessionStateError("this runtime is closed")
-        if self._running:
+        if not self._running.acquire(blocking=False):
             raise SessionStateError("this runtime is already running")
-        self._running = True
         try:
             self.scope = self._fresh_scope()
             yield self.scope
         finally:
-            self._running = False
+            self._running.release()
 
     def _fresh_scope(self) -> Scope:
         path = self.unit.source.path
@@ -133,8 +133,11 @@ class KediRuntime:
             dict_set(self._base, name, value)
 
     def observe(self, observer: Observer | None) -> None:
-        """Attach a step observer, or detach it with ``None``."""
-        self.interpreter.observer = observer
+        """Attach a step observer, or detach it with ``None``.
+
+        Raises ``TypeError`` for what is no :class:`~kedi.debugging.Observer`.
+        """
+        self.interpreter.attach(observer)
 
     @property
     def calls(self) -> tuple[LoggedCall, ...]:
@@ -146,12 +149,20 @@ class KediRuntime:
         self.interpreter.engine.drain()
 
     def close(self) -> None:
-        """Release engines, adapters and executors. Idempotent."""
+        """Release engines, adapters and executors. Idempotent.
+
+        Raises :class:`kedi.errors.SessionStateError` while the program runs.
+        """
         if self._closed:
             return
-        self._closed = True
-        self.interpreter.close()
-        self.interpreter.forget_units()
+        if not self._running.acquire(blocking=False):
+            raise SessionStateError("this runtime is running: close it when the program has ended")
+        try:
+            self._closed = True
+            self.interpreter.close()
+        finally:
+            self.interpreter.forget_units()
+            self._running.release()
 
     async def aclose(self) -> None:
         """:meth:`close` without blocking the running event loop."""
@@ -183,8 +194,9 @@ def compile_program(
     (``model``, ``adapter``, ``env``, ``parallel`` …), overlaid on the active
     configuration. ``runtime_globals`` are host values, ``arguments`` the
     program's ``args``. Raises :class:`kedi.errors.KediCompileError` and
-    :class:`kedi.errors.KediParseError`.
+    :class:`kedi.errors.KediParseError`, and ``TypeError`` for other kinds of values.
     """
+    _check_inputs(program, runtime_globals, arguments, args_name)
     merged = make_config(current_config(), **config)
     env = {**merged.env, **make_config(None, env=dict(runtime_globals or {})).env}
     path = program.source.path
@@ -200,3 +212,21 @@ def compile_program(
     )
     base = base_scope(env, arguments or {}, args_name)
     return KediRuntime(program, interpreter, base, unit)
+
+
+def _check_inputs(program: Any, runtime_globals: Any, arguments: Any, args_name: Any) -> None:
+    if not isinstance(program, Program):
+        raise TypeError(
+            f"compile_program takes a parsed program, not {type(program).__name__}: "
+            "write `compile_program(parse_program(…))`"
+        )
+    for name, values in (("runtime_globals", runtime_globals), ("arguments", arguments)):
+        if values is not None and not isinstance(values, Mapping):
+            raise TypeError(
+                f"`{name}` is a mapping from names to values, not {type(values).__name__}"
+            )
+        for key in cast("Mapping[Any, Any]", values or {}):
+            if not isinstance(key, str):
+                raise TypeError(f"the keys of `{name}` are text, not {type(key).__name__}")
+    if not isinstance(args_name, str):
+        raise TypeError(f"`args_name` is text, not {type(args_name).__name__}")

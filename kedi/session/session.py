@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 from kedi.agents.pool import AdapterPool
-from kedi.errors import KediParseError, SessionStateError
+from kedi.errors import KediError, KediParseError, SessionStateError
 from kedi.runtime.calls import LoggedCall
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import Unit
@@ -89,8 +89,7 @@ class InteractiveSession:
         it was, and :class:`kedi.errors.KediExecutionError` for a failure while
         running: what was committed before it stays, nothing is retried.
         """
-        if not isinstance(source, str):
-            raise TypeError(f"a fragment is text, not {type(source).__name__}")
+        _check_text("a fragment", source)
         with self._gate.entered("executing a fragment"):
             name = self._new_name(source_name)
             unit = self._unit(source, name, named=source_name is not None)
@@ -113,17 +112,20 @@ class InteractiveSession:
         Not a fragment: it is not numbered or listed. It may still call procedures
         and models, whose effects stay.
         """
-        if not isinstance(expression, str):
-            raise TypeError(f"an expression is text, not {type(expression).__name__}")
+        _check_text("an expression", expression)
         with self._gate.entered("evaluating an expression"):
+            from kedi.session.expressions import as_return
+
             self._evaluations += 1
             name = f"<expression:{self._evaluations}>"
-            text = expression.strip()
-            unit = self._unit(text if text.startswith("=") else f"= {text}", name, named=False)
-            body = self._compile(unit)
-            self._interpreter.add_unit(unit)
+            placed = as_return(expression)
+            unit = self._unit(placed.text, name, named=False)
             try:
+                body = self._compile(unit)
+                self._interpreter.add_unit(unit)
                 return self._interpreter.run(unit, body, self._scope)
+            except KediError as error:
+                raise placed.moved(error, name) from error.__cause__
             finally:
                 self._interpreter.forget_unit(unit)
 
@@ -134,6 +136,7 @@ class InteractiveSession:
         """
         from kedi.session.checking import check_fragment
 
+        _check_text("a fragment", source)
         return check_fragment(self._interpreter, self._scope, self._unit, source)
 
     def _compile(self, unit: Unit) -> Step:
@@ -147,11 +150,19 @@ class InteractiveSession:
 
     def _new_name(self, source_name: str | os.PathLike[str] | None) -> str:
         if source_name is not None:
-            name = os.fspath(source_name)
+            given = source_name
+            name: Any = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
             if not isinstance(name, str):
-                raise TypeError("source_name must be text or a path of text")
+                raise TypeError(
+                    f"source_name must be text or a path of text, not {type(given).__name__}"
+                )
             if not name.strip() or "\0" in name or "\n" in name:
                 raise ValueError(f"source_name {name!r} cannot name a fragment")
+            if len(name) > _NAME_LIMIT:
+                raise ValueError(
+                    f"source_name has {len(name):,} characters, and at most {_NAME_LIMIT:,} "
+                    f"can name a fragment: {name[:60]!r}…"
+                )
             if name in self._names:
                 raise ValueError(f"source_name {name!r} already names a fragment of this session")
             return name
@@ -184,6 +195,9 @@ class InteractiveSession:
         """Completions for ``text`` at the offset ``cursor`` (its end by default), best first."""
         from kedi.session.completion import Memory, complete
 
+        _check_text("what is completed", text)
+        if cursor is not None and (isinstance(cursor, bool) or not isinstance(cursor, int)):
+            raise TypeError(f"cursor is an offset into the text, not {type(cursor).__name__}")
         if self._completions is None:
             self._completions = Memory()
         return complete(
@@ -211,8 +225,11 @@ class InteractiveSession:
         return self._gate.closed
 
     def observe(self, observer: Observer | None) -> None:
-        """Attach a step observer (or detach with ``None``); takes effect at the next statement."""
-        self._interpreter.observer = observer
+        """Attach a step observer (or detach with ``None``); takes effect at the next statement.
+
+        Raises ``TypeError`` for what is no :class:`~kedi.debugging.Observer`.
+        """
+        self._interpreter.attach(observer)
 
     # ── snapshots ────────────────────────────────────────────────────────────
 
@@ -302,6 +319,15 @@ class InteractiveSession:
     def __repr__(self) -> str:
         state = "closed" if self._gate.closed else self._gate.activity or "idle"
         return f"<InteractiveSession {state}, {len(self._fragments)} fragments>"
+
+
+#: Characters of the longest name of a fragment: what systems allow a path to have.
+_NAME_LIMIT = 4_096
+
+
+def _check_text(what: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} is text, not {type(value).__name__}")
 
 
 def fragment_unit(cwd: Path, source: str, name: str) -> Unit:
