@@ -21,6 +21,7 @@ from kedi.agents.capabilities import (
 )
 from kedi.agents.contract import Answer, Attempt, CallInfo, TextAnswer
 from kedi.agents.dispatch import dispatch
+from kedi.agents.reprs import full_repr
 from kedi.agents.requests import CallRecord, ModelCallError, ModelRequest, RequestKind
 from kedi.agents.validation import TypeMismatch, UnusableType, from_model, type_label
 
@@ -162,10 +163,7 @@ def _raw(values: Mapping[str, Any]) -> str:
     try:
         return json.dumps(values, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
-        try:
-            return repr(values)
-        except Exception as problem:
-            return f"<answer whose repr fails: {type(problem).__name__}>"
+        return full_repr(values)
 
 
 __all__ = [

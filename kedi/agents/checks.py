@@ -10,6 +10,7 @@ from typing import Any, cast
 from kedi.agents.contract import EFFORTS, AgentAdapterKind, ToolSpec
 from kedi.agents.errors import ConfigurationError
 from kedi.agents.registry import lookup
+from kedi.agents.reprs import short_repr
 
 HOOK_EVENTS = (
     "user_prompt_submit",
@@ -65,7 +66,7 @@ def check_effort(value: Any) -> str:
     near = get_close_matches(value, EFFORTS, 1) if isinstance(value, str) else []
     advice = f"; did you mean `{near[0]}`?" if near else ""
     raise ConfigurationError(
-        f"`effort` must be one of {', '.join(EFFORTS)}, not {value!r}"[:300] + advice
+        f"`effort` must be one of {', '.join(EFFORTS)}, not {short_repr(value)}" + advice
     )
 
 
@@ -213,7 +214,7 @@ def _flag(value: Any) -> bool:
 def _count(name: str, most: int | None = None) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            shown = value if isinstance(value, (int, float)) else _kind_of(value)
+            shown = short_repr(value) if isinstance(value, (int, float)) else _kind_of(value)
             raise ConfigurationError(f"`{name}` must be a whole number from 1 up, not {shown}")
         if most is not None and value > most:
             raise ConfigurationError(f"`{name}` must be at most {most:,}")

@@ -10,10 +10,11 @@ pydantic is imported only when a type needs more than an exact class check.
 
 from __future__ import annotations
 
-import reprlib
 import types
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Union, cast, get_args, get_origin
+
+from kedi.agents.reprs import short_repr
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -23,9 +24,6 @@ _NONE = type(None)
 # treats specially; only the exact class takes the short way.
 _ATOMS: frozenset[type] = frozenset({str, int, float, bool, bytes, _NONE})
 _MAX_PROBLEMS = 5
-_MAX_REPR = 80
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = _REPR.maxlong = _MAX_REPR
 
 # Names under which Kedi knows classes of Python and pydantic.
 _KEDI_NAMES = {
@@ -55,7 +53,14 @@ class TypeMismatch(TypeError):
 
 
 class UnusableType(TypeError):
-    """Something that stands where a type belongs but cannot be checked against."""
+    """Something that stands where a type belongs but cannot be checked against.
+
+    ``reason`` says why, for a message that names it already.
+    """
+
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason or message
 
 
 def check_native(value: Any, expected: Any) -> Any:
@@ -143,7 +148,7 @@ def type_label(expected: Any) -> str:
         name = getattr(expected, "__name__", None)
         if isinstance(name, str):
             return _KEDI_NAMES.get(name, name)
-        return _short_repr(expected).replace("typing.", "")
+        return short_repr(expected).replace("typing.", "")
     args = get_args(expected)
     name = _origin_name(expected, origin)
     if name == "Annotated":
@@ -151,7 +156,7 @@ def type_label(expected: Any) -> str:
     if name == "Union":
         return " | ".join(type_label(item) for item in args)
     if name == "Literal":
-        return f"Literal[{', '.join(_short_repr(item) for item in args)}]"
+        return f"Literal[{', '.join(short_repr(item) for item in args)}]"
     return f"{name}[{', '.join(_argument_label(item) for item in args)}]" if args else name
 
 
@@ -206,7 +211,8 @@ def _build(expected: Any) -> TypeAdapter[Any]:
     from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter
 
     if not _looks_like_type(expected):
-        raise UnusableType(f"{_short_repr(expected)} is not a type")
+        kind = type_label(cast("type[Any]", type(expected)))
+        raise UnusableType(f"{short_repr(expected)} is not a type", f"it is a value of type {kind}")
     try:
         try:
             adapter = TypeAdapter(expected)
@@ -219,7 +225,7 @@ def _build(expected: Any) -> TypeAdapter[Any]:
         # pydantic has no common base for what a malformed type can raise.
         lines = str(problem).splitlines() or [type(problem).__name__]
         raise UnusableType(
-            f"{type_label(expected)} cannot be used as a type: {lines[0]}"
+            f"{type_label(expected)} cannot be used as a type: {lines[0]}", lines[0]
         ) from problem
 
 
@@ -276,7 +282,7 @@ def _mismatch(
     value: Any, expected: Any, problem: ValidationError | None = None, note: str | None = None
 ) -> TypeMismatch:
     label, actual = type_label(expected), type_label(cast("type[Any]", type(value)))
-    detail = note or (problem_lines(problem) if problem is not None else _short_repr(value))
+    detail = note or (problem_lines(problem) if problem is not None else short_repr(value))
     if actual == label:
         # Two classes of one name: the type was defined again after the value was made.
         actual = f"{actual} of an earlier definition"
@@ -290,7 +296,7 @@ def problem_lines(problem: ValidationError) -> str:
     for item in items[:_MAX_PROBLEMS]:
         path = _path(item["loc"])
         text = item["msg"][:1].lower() + item["msg"][1:]
-        given = "" if item["type"] == "missing" else f", got {_short_repr(item['input'])}"
+        given = "" if item["type"] == "missing" else f", got {short_repr(item['input'])}"
         lines.append(f"{path}{text}{given}")
     if len(items) > _MAX_PROBLEMS:
         lines.append(f"and {len(items) - _MAX_PROBLEMS} more")
@@ -303,12 +309,6 @@ def _path(location: tuple[int | str, ...]) -> str:
     parts = [f"[{item}]" if isinstance(item, int) else f".{item}" for item in location[:12]]
     dots = "…" if len(location) > 12 else ""
     return "".join(parts).removeprefix(".") + dots + ": "
-
-
-def _short_repr(value: Any) -> str:
-    # Bounded in time as well as in size, and safe for an object whose repr fails.
-    text = _REPR.repr(value)
-    return text if len(text) <= _MAX_REPR else f"{text[:_MAX_REPR]}…"
 
 
 __all__ = [

@@ -6,7 +6,6 @@ Values are made printable and bounded; nothing is redacted.
 from __future__ import annotations
 
 import re
-import reprlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
-_REPR = reprlib.Repr()
-_REPR.maxstring = _REPR.maxother = 400
-_REPR.maxdict = _REPR.maxlist = 20
+from kedi.agents.reprs import short_repr
+
+_MAX_REPR = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +93,15 @@ def default_debug_export_path(source: str | Path) -> Path:
 
 def short(value: Any) -> str:
     """``repr(value)`` cut to a readable length, also of objects whose ``repr`` fails."""
-    try:
-        return _REPR.repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__} whose repr failed: {type(error).__name__}>"
+    return short_repr(value, _MAX_REPR)
 
 
 def _text(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as other:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as other:
         return f"<text failed: {type(other).__name__}>"
 
 

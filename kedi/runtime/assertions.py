@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from kedi.agents.reprs import cut, full_repr
 from kedi.runtime.bridge import bridge_builtins
 from kedi.runtime.compiler import Compiler, Step
 from kedi.runtime.frames import RunFrame, Site, Unit
@@ -72,17 +73,12 @@ class Recorder:
     def _note(
         self, first: int, last: int, left: Any, operator: str, right: Any, message: Any
     ) -> Any:
-        self._last = (first, last, Comparison(short_repr(left), operator, short_repr(right)))
+        self._last = (first, last, Comparison(_shown(left), operator, _shown(right)))
         return message
 
 
-def short_repr(value: Any) -> str:
-    """``repr(value)`` of at most some hundred characters, also when it raises."""
-    try:
-        text = repr(value)
-    except Exception as error:
-        return f"<{type(value).__name__} whose repr raised {type(error).__name__}>"
-    return text if len(text) <= _MAX_REPR else f"{text[: _MAX_REPR - 1]}…"
+def _shown(value: Any) -> str:
+    return cut(full_repr(value), _MAX_REPR)
 
 
 class SuiteCompiler(Compiler):

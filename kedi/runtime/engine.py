@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from kedi.agents.reprs import short_repr
 from kedi.errors import KediExecutionError
 from kedi.runtime.frames import RunFrame
 from kedi.runtime.promises import WAITING, KediPromise
@@ -154,7 +155,9 @@ class ParallelEngine:
 
     def __init__(self, max_workers: int = 8) -> None:
         if not isinstance(max_workers, int) or isinstance(max_workers, bool) or max_workers < 1:
-            raise ValueError(f"max_workers must be a whole number from 1 up, not {max_workers!r}")
+            raise ValueError(
+                f"max_workers must be a whole number from 1 up, not {short_repr(max_workers)}"
+            )
         self.max_workers = max_workers
         self._reset()
         self._closed = False

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from kedi.agents.reprs import short_repr
 from kedi.errors import KediTypeExecutionError, KediValueExecutionError
-from kedi.runtime.assertions import short_repr
 from kedi.runtime.frames import NOTHING
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt

@@ -17,8 +17,9 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kedi.agents.reprs import short_repr
 from kedi.errors import Frame, KediError, KediExecutionError, KediNameError, KediParseError
-from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler, short_repr
+from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler
 from kedi.runtime.compiler import Step
 from kedi.runtime.frames import NOTHING, RunFrame, Unit
 from kedi.runtime.scopes import Scope, declare, new_scope
@@ -280,7 +281,7 @@ class _Eval:
 
     def _row(self, root: Scope, number: int, row: Any, splits: bool) -> RowResult:
         scope = new_scope(root, "suite")
-        shown = short_repr(row)
+        shown = short_repr(row, 400)
         given, expected = split_row(row, splits)
         declare(scope, self.case.dataset, given, None)
         if expected is not NOTHING:

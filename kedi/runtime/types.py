@@ -245,7 +245,7 @@ class TypeSource:
             return _contract(resolved)
         except UnusableType as error:
             raise KediTypeExecutionError(
-                f"`{self.expression.text}` is not a type: {error}",
+                f"`{self.expression.text}` is not a type: {error.reason}",
                 hint="use a class, a `~Type` or a form such as `list[int]` or `str | None`",
             ) from None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kedi.agents.config import PARAMETERS, AgentConfig, current_config, make_config
 from kedi.agents.errors import ConfigurationError, DirectoryError
+from kedi.agents.reprs import short_repr
 from kedi.runtime.directory import absolute, working_directory
 from kedi.runtime.engine import ExecutionEngine
 from kedi.runtime.program import engine_for
@@ -139,7 +140,9 @@ def _path(name: str, value: str | os.PathLike[str]) -> Path:
 
 def _count(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ConfigurationError(f"`{name}` must be a whole number from 1 up, not {value!r}")
+        raise ConfigurationError(
+            f"`{name}` must be a whole number from 1 up, not {short_repr(value)}"
+        )
     return value
 
 
@@ -148,7 +151,7 @@ def _seconds(value: Any) -> float | None:
         return None
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
         raise ConfigurationError(
-            f"`subagent_timeout_seconds` must be a positive number or None, not {value!r}"
+            f"`subagent_timeout_seconds` must be a positive number or None, not {short_repr(value)}"
         )
     return float(value)
 

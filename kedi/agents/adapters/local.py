@@ -37,6 +37,7 @@ from kedi.agents.contract import (
 )
 from kedi.agents.errors import ConfigurationError
 from kedi.agents.install import find_local_model, model_path
+from kedi.agents.reprs import short_repr
 from kedi.agents.requests import ModelCallError
 from kedi.agents.schemas import json_schema
 
@@ -159,7 +160,8 @@ class LocalAdapter:
 def _check_max_tokens(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= CONTEXT_TOKENS:
         raise ConfigurationError(
-            f"`max_tokens` of the adapter `local` must be from 1 to {CONTEXT_TOKENS}, not {value!r}"
+            f"`max_tokens` of the adapter `local` must be from 1 to {CONTEXT_TOKENS}, "
+            f"not {short_repr(value)}"
         )
     return value
 

@@ -25,6 +25,7 @@ from kedi.agents.contract import (
     Usage,
 )
 from kedi.agents.errors import ConfigurationError
+from kedi.agents.reprs import short_repr
 from kedi.agents.requests import ModelCallError
 from kedi.agents.schemas import answer_model, json_schema
 from kedi.agents.validation import TypeMismatch, from_model
@@ -84,12 +85,13 @@ class PydanticAdapter:
                 raise ConfigurationError(f"`{name}` of the adapter `pydantic` must be text")
         if not isinstance(retries, int) or isinstance(retries, bool) or not 0 <= retries <= 10:
             raise ConfigurationError(
-                f"`retries` of the adapter `pydantic` must be from 0 to 10, not {retries!r}"
+                f"`retries` of the adapter `pydantic` must be from 0 to 10, "
+                f"not {short_repr(retries)}"
             )
         if output_mode not in OUTPUT_MODES:
             raise ConfigurationError(
                 f"`output_mode` of the adapter `pydantic` must be one of "
-                f"{', '.join(OUTPUT_MODES)}, not {output_mode!r}"
+                f"{', '.join(OUTPUT_MODES)}, not {short_repr(output_mode)}"
             )
         self._base_url: str | None = base_url
         self._api_key: str | None = api_key
