@@ -74,9 +74,11 @@ def test_construction_in_python_stays_lenient() -> None:
 def test_a_class_that_json_cannot_hold_cannot_be_asked_for() -> None:
     from kedi.agents.adapters.local import LocalAdapter
 
-    with kedi.interactive(adapter=LocalAdapter()) as session:
-        with pytest.raises(ModelCallError) as caught:
-            session.execute('>> [x: `type("Foo", (), {})`]')
+    with (
+        kedi.interactive(adapter=LocalAdapter()) as session,
+        pytest.raises(ModelCallError) as caught,
+    ):
+        session.execute('>> [x: `type("Foo", (), {})`]')
     assert caught.value.message == (
         "[x: Foo] cannot be asked of a model: JSON has no form for its values"
     )
