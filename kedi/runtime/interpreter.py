@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,8 @@ class Interpreter:
         self._modules: ModuleLoader | None = None
         #: What this runtime has put into ``linecache``, by source name.
         self._lines: dict[str, object] = {}
+        # For a runtime that nobody closes; at exit there is nothing to tidy.
+        weakref.finalize(self, _hide_all, self._lines).atexit = False
 
     def _place(self, executor: Executor) -> None:
         from kedi.executors import DefaultExecutor
@@ -113,16 +116,11 @@ class Interpreter:
         self._lines[unit.name] = entry
 
     def _hide_lines(self, name: str) -> None:
-        import linecache
-
-        entry = self._lines.pop(name, None)
-        if entry is not None and linecache.cache.get(name) is entry:
-            del linecache.cache[name]  # Another session may have put its source there since.
+        _hide(self._lines, name)
 
     def forget_units(self) -> None:
         """Take this runtime's in-memory sources out of ``linecache``."""
-        for name in list(self._lines):
-            self._hide_lines(name)
+        _hide_all(self._lines)
 
     def attach(self, observer: Observer | None) -> None:
         """Attach an observer, or detach it with ``None``. Raises ``TypeError``."""
@@ -283,6 +281,19 @@ class Interpreter:
         self.observer = None
         if first is not None:
             raise first
+
+
+def _hide(lines: dict[str, object], name: str) -> None:
+    import linecache
+
+    entry = lines.pop(name, None)
+    if entry is not None and linecache.cache.get(name) is entry:
+        del linecache.cache[name]  # Another session may have put its source there since.
+
+
+def _hide_all(lines: dict[str, object]) -> None:
+    for name in list(lines):
+        _hide(lines, name)
 
 
 class RoomForCalls:

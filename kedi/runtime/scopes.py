@@ -219,7 +219,8 @@ class Scope(dict[str, Any]):
         # Copies, made in one step: another thread may bind names meanwhile.
         names = [name for name in own_keys(self) if not is_dunder(name)]
         if self.pending:
-            names += [name for name in list(self.pending) if name not in names]
+            known = set(names)
+            names += [name for name in list(self.pending) if name not in known]
         return names
 
     def contract_of(self, key: str) -> Contract | None:

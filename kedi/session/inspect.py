@@ -126,8 +126,9 @@ def view_scope(
     names = scope.own_names()
     end = None if count is None else max(0, start) + max(0, count)
     found: list[BindingView] = []
+    # After the names: what is no longer pending then has its value already.
+    pending = dict(scope.pending) if scope.pending else {}
     for name in names[max(0, start) : end]:
-        pending = dict(scope.pending) if scope.pending else {}
         value = dict_get(scope, name, pending.get(name, MISSING))
         if value is MISSING:
             continue  # Settled or gone since the names were listed.
@@ -155,6 +156,8 @@ def view_scope(
 
 def view_kind(value: Any) -> ViewKind:
     """What a bound value is for a user of the language."""
+    if type(value) in _LEAVES:
+        return "value"
     if is_real(value, KediPromise):
         return "promise"
     if is_real(value, type) and "__kedi_site__" in namespace_of(value):
@@ -173,6 +176,8 @@ _CALLABLES = ("builtins", "functools", "types")
 
 def type_of(value: Any) -> str:
     """The name of a value's type; ``procedure``, ``type`` and ``module`` for such values."""
+    if type(value) in _LEAVES:
+        return label_of(value)
     if info_of(value) is not None:
         return "procedure"
     if is_real(value, type):
@@ -183,6 +188,8 @@ def type_of(value: Any) -> str:
 
 
 def _origin(value: Any) -> str | None:
+    if type(value) in _LEAVES:
+        return None
     info = info_of(value)
     if info is not None:
         return info.unit.name

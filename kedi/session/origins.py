@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING
 
 from kedi.analysis.pynames import bound_names
 from kedi.syntax import parse
-from kedi.syntax.ast import Fence, Field, Import, Init, NameLine, RawCall, Statement, Stmt, Template
+from kedi.syntax.ast import (
+    Fence,
+    Field,
+    Import,
+    Init,
+    NameLine,
+    Program,
+    RawCall,
+    Statement,
+    Stmt,
+    Template,
+)
 
 if TYPE_CHECKING:
     from kedi.session.session import Fragment
@@ -19,6 +30,11 @@ class Origins:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._read = 0
+        self._bound: dict[str, tuple[str, ...]] = {}
+
+    def note(self, name: str, program: Program) -> None:
+        """Take the names from a fragment's program, which need not be parsed again then."""
+        self._bound[name] = _names(program)
 
     def update(self, fragments: Sequence[Fragment]) -> dict[str, str]:
         """Take in the fragments that are new and have ended; all names so far."""
@@ -27,16 +43,20 @@ class Origins:
             if fragment.state == "running":
                 break
             self._read += 1
-            for stmt, _ in parse(
-                fragment.source, fragment.name, mode="fragment"
-            ).program.top_level():
-                for name in _bound(stmt):
-                    if fragment.state == "done":
-                        self._names[name] = fragment.name
-                    else:
-                        # Perhaps it failed before it came to this statement.
-                        self._names.setdefault(name, fragment.name)
+            names = self._bound.pop(fragment.name, None)
+            if names is None:  # from a snapshot
+                names = _names(parse(fragment.source, fragment.name, mode="fragment").program)
+            for name in names:
+                if fragment.state == "done":
+                    self._names[name] = fragment.name
+                else:
+                    # Perhaps it failed before it came to this statement.
+                    self._names.setdefault(name, fragment.name)
         return self._names
+
+
+def _names(program: Program) -> tuple[str, ...]:
+    return tuple(name for stmt, _ in program.top_level() for name in _bound(stmt))
 
 
 def _bound(stmt: Stmt) -> Iterator[str]:

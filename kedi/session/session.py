@@ -17,6 +17,7 @@ from kedi.runtime.program import base_scope
 from kedi.runtime.scopes import root_scope
 from kedi.session.config import resolve_config
 from kedi.session.gate import Gate
+from kedi.session.origins import Origins
 from kedi.source import SourceFile
 from kedi.syntax.parser import parse
 
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
     from kedi.runtime.scopes import Scope
     from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
-    from kedi.session.origins import Origins
     from kedi.session.snapshot_parts import Hole, SessionParts
-    from kedi.syntax.ast import ParseResult
+    from kedi.syntax.ast import ParseResult, Program
 
 
 S = TypeVar("S", bound="InteractiveSession")
@@ -67,7 +67,7 @@ class InteractiveSession:
         self._interpreter.base = self._base
         self._fragments: list[Fragment] = []
         self._names: set[str] = set()
-        self._origins: Origins | None = None
+        self._origins = Origins()
         self._completions: Memory | None = None
         self._evaluations = 0
         self._gate = Gate()
@@ -93,7 +93,8 @@ class InteractiveSession:
         with self._gate.entered("executing a fragment"):
             name = self._new_name(source_name)
             unit = self._unit(source, name, named=source_name is not None)
-            body = self._compile(unit)
+            body, program = self._compile(unit)
+            self._origins.note(name, program)
             number = len(self._fragments) + 1
             self._names.add(name)
             self._fragments.append(Fragment(number, name, source, "running"))
@@ -121,7 +122,7 @@ class InteractiveSession:
             placed = as_return(expression)
             unit = self._unit(placed.text, name, named=False)
             try:
-                body = self._compile(unit)
+                body, _ = self._compile(unit)
                 self._interpreter.add_unit(unit)
                 return self._interpreter.run(unit, body, self._scope)
             except KediError as error:
@@ -139,14 +140,14 @@ class InteractiveSession:
         _check_text("a fragment", source)
         return check_fragment(self._interpreter, self._scope, self._unit, source)
 
-    def _compile(self, unit: Unit) -> Step:
+    def _compile(self, unit: Unit) -> tuple[Step, Program]:
         result = parse(unit.source.text, unit.name, path=unit.source.path, mode="fragment")
         if result.status != "complete":
             raise KediParseError(result.diagnostics)
         # The text that all positions count in: without a byte order mark.
         unit.source = result.program.source
         check_program(self._interpreter, result.program, self._scope, unit)
-        return Compiler(self._interpreter, unit).program(result.program)
+        return Compiler(self._interpreter, unit).program(result.program), result.program
 
     def _new_name(self, source_name: str | os.PathLike[str] | None) -> str:
         if source_name is not None:
@@ -184,10 +185,7 @@ class InteractiveSession:
         ``run_repr`` lets objects that hold little show themselves by their own ``__repr__``.
         """
         from kedi.session.inspect import view_scope
-        from kedi.session.origins import Origins
 
-        if self._origins is None:
-            self._origins = Origins()
         origins = self._origins.update(self._fragments)
         return view_scope(self._scope, origins=origins, run_repr=run_repr)
 

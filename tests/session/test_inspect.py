@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict
 
 from kedi import InteractiveSession, KediPromise
 from kedi.agents.adapters.scripted import ScriptedAdapter
+from kedi.errors import KediExecutionError
 from kedi.session.inspect import child_counts, children, view_scope
 from tests.session.traps import TRAPS, Trap
 
@@ -359,3 +360,14 @@ def test_pages_are_slices(items: list[int], start: int, count: int) -> None:
     for value in (items, tuple(items), deque(items), dict(enumerate(items))):
         page = children(value, start, count)
         assert [one.value for one in page.children] == items[start : start + count]
+
+
+def test_a_name_has_the_origin_of_the_fragment_that_bound_it_last(
+    session: InteractiveSession,
+) -> None:
+    session.execute("[a] = 1\n[b] = 2", source_name="first")
+    session.execute("[b] = 3", source_name="second")
+    with pytest.raises(KediExecutionError):
+        session.execute("[c] = `1 / 0`\n[a] = 4", source_name="third")
+    origins = {item.name: item.origin for item in session.bindings()}
+    assert origins == {"a": "first", "b": "second"}

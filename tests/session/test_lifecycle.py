@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import linecache
 import os
 import signal
 import subprocess
@@ -480,3 +481,15 @@ def test_an_executor_that_raises(make: Make, source: str) -> None:
     assert caught.value.span is not None
     assert caught.value.span.source_name == "<interactive:2>"
     assert session.execute("= <kept>") == "yes"
+
+
+def test_a_session_that_nobody_closes_leaves_nothing_in_linecache() -> None:
+    name = "dropped-session.kedi"
+    session = kedi.interactive()
+    session.execute("@f() -> str:\n  = `1 / 0`", source_name=name)
+    with pytest.raises(KediExecutionError):
+        session.execute("= <f()>")
+    assert linecache.getline(name, 2) == "  = `1 / 0`"
+    del session
+    gc.collect()
+    assert name not in linecache.cache
