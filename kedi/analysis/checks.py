@@ -6,6 +6,7 @@ not looked at here: the runtime raises ``KediNameError`` when they are read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import repeat
 
@@ -282,6 +283,15 @@ class Checker(CheckerBase):
         self.statements(stmt.body)
         self.base = base
 
+    def on_package(self, stmt: Stmt, node: Package) -> None:
+        if re.split(r"[/\\]", self.report.source_name)[-1] != "package.kedi":
+            self.report.add(
+                "misplaced-directive",
+                "`> package:` is only allowed in `package.kedi`",
+                Place(stmt, node, self.base),
+                "move it to the file `package.kedi` of the package's directory",
+            )
+
     def on_profile(self, stmt: Stmt, node: Profile) -> None:
         from kedi.analysis.directive_checks import check_profile
 
@@ -329,6 +339,7 @@ _HANDLERS: dict[type[Node], Callable[[Checker, Stmt, Node], object]] = {
     Map: Checker.on_map,
     Prose: Checker.on_prose,
     Optimize: Checker.on_optimize,
+    Package: Checker.on_package,
     Auto: Checker.on_block,
     Profile: Checker.on_profile,
     Directive: Checker.on_directive,

@@ -79,7 +79,13 @@ def explain(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
         start = _indent(text)
         stop = len(text.rstrip(" \t"))
         return Fault("invalid-name", "one name is expected on this line", start, stop)
-    return Fault("unexpected-text", f"expected {wanted} here", at, end, _FORMS.get(rule))
+    return Fault("unexpected-text", f"expected {wanted} here", at, end, _advice(rule, accepted))
+
+
+def _advice(rule: str, accepted: Collection[str]) -> str | None:
+    if "TYPE" in accepted:
+        return "a type reads int, list[str], or any Python in backticks"
+    return _FORMS.get(rule)
 
 
 def not_a_statement(text: str, at: int) -> Fault:
@@ -294,7 +300,7 @@ def _at_end(rule: str, text: str, at: int, accepted: Collection[str]) -> Fault:
             "missing-colon", "this header must end in `:`", end, end, "add a colon at the end"
         )
     message = f"expected {_list(accepted)} here"
-    return Fault("unexpected-end", message, max(end - 1, start), end, _FORMS.get(rule))
+    return Fault("unexpected-end", message, max(end - 1, start), end, _advice(rule, accepted))
 
 
 def _bad_name(text: str, at: int) -> Fault:

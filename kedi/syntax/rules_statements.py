@@ -28,10 +28,24 @@ from kedi.syntax.pieces import (
 )
 
 
+def _not_equals(text: str, at: int, meant: str) -> None:
+    """Refuse a value glued to its sign that begins with another ``=``: a comparison was meant."""
+    if text[at - 1 : at] == "=" and text[at : at + 1] == "=":
+        start = at - 1 if text[at - 2 : at - 1] != ":" else at - 2
+        raise Fault(
+            "double-equals",
+            f"`{text[start : at + 1]}` is not how a value is given",
+            start,
+            at + 1,
+            rf"did you mean `{meant}`? Write `\=` for text that begins with =",
+        )
+
+
 def init(text: str, children: list[Any]) -> Init:
     field, (_, start), item = children
     if field.name.text == "args" or field.name.text[:2] == "__":
         bindable(field)
+    _not_equals(text, start, "=")
     value = value_of(text, item, start, "a value")
     return Init(field.start, value.end, field, value)
 
@@ -47,6 +61,7 @@ def assign(text: str, children: list[Any]) -> Assign:
             field.type.end,
             f"write [{field.name.text}] := … ; the type was given where the name was initialised",
         )
+    _not_equals(text, start, ":=")
     value = value_of(text, item, start, "a value")
     return Assign(field.start, value.end, field.name, value)
 
@@ -80,6 +95,7 @@ def template(text: str, children: list[Any]) -> Template:
 
 def return_(text: str, children: list[Any]) -> Return:
     (start, at), item = children
+    _not_equals(text, at, "=")
     value = value_of(text, item, at, "a return")
     return Return(start, max(value.end, start + 1), value)
 

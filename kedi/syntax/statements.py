@@ -32,6 +32,11 @@ _suite_word = re.compile(r"@[ \t]*(test|eval)[ \t]+[A-Za-z_]")
 _directive = re.compile(r">[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*(:?)")
 _binder = re.compile(r">[ \t]*loop[ \t]*:?[ \t]*\[")
 _setting = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)[ \t]*:")
+# The start of a line of a template, or a block comment between its lines.
+_continued = re.compile(
+    r"\n[ \t]*+(?:(>>)"
+    r"|###[ \t]*+(?:\n(?![ \t]*+###[ \t]*+(?:\n|\Z))[^\n]*+)*+\n[ \t]*+###[ \t]*+(?=\n|\Z))"
+)
 _comment = re.compile(r"(?:[^\\#]++|\\.?)*+")
 
 _RULES = {
@@ -406,10 +411,30 @@ def parse_prose(text: str, start: int, owner: ast.Statement) -> ast.Statement:
     if not parts:
         raise Fault("empty-prompt", "this block has no text", start, len(text))
     if isinstance(owner, ast.Optimize):
+        _one_template(text, parts, start)
         return to_template(parts, start, end)
     if isinstance(owner, ast.Directive):
         check_instructions(parts)
     return ast.Prose(start, end, parts)
+
+
+def _one_template(text: str, parts: tuple[ast.Part, ...], start: int) -> None:
+    """Refuse a second `>>` in a block that holds one template."""
+    for part in (*parts, None):
+        # Between pieces of Python and calls: in text and where comments stand.
+        if part is not None and part.__class__ is ast.Text:
+            continue
+        end = len(text) if part is None else part.start
+        for match in _continued.finditer(text, start, end):
+            if match[1]:
+                raise Fault(
+                    "second-template",
+                    "an `> optimize:` block holds one template",
+                    match.start(1),
+                    match.end(1),
+                    "begin another `> optimize:` block for it, or leave `>>` out to go on",
+                )
+        start = end if part is None else part.end
 
 
 def check_instructions(parts: tuple[ast.Part, ...]) -> None:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from kedi.analysis.checks import compile_errors
+from kedi.analysis.resolve import Options, analyze
+from kedi.syntax import parse_or_raise
+from tests.core.analysis.conftest import short
+
 NESTED = """\
 @f():
   > if: `a`:
@@ -203,3 +208,19 @@ def test_deep_nesting_is_no_matter(check):
 def test_a_long_chain_of_types_is_no_matter(check):
     source = f"[x: {' | '.join(['int'] * 500)} | Nope] = `1`"
     assert check(source) == [f"unknown-type 1:{source.index('Nope') + 1}-{source.index(']') + 1}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.kedi", ["misplaced-directive 2:1-14"]),
+        ("src/other_package.kedi", ["misplaced-directive 2:1-14"]),
+        ("package.kedi", []),
+        ("some/where/package.kedi", []),
+        ("C:\\some\\package.kedi", []),
+    ],
+)
+def test_packages_are_described_in_their_own_file(name, expected):
+    program = parse_or_raise("[x] = a\n> package: p:\n  source: s", name)
+    assert short(compile_errors(program)) == expected
+    assert short(analyze(program, options=Options(lint=False)).diagnostics) == expected

@@ -42,7 +42,9 @@ def test_other_expressions_are_parsed(code: str) -> None:
     assert compile_simple(f"= `{code}`", code, 3) is None
 
 
-@pytest.mark.parametrize("code", ["x for x in y", "x := 1", "a) + (b", "a = b", "a b", "*a", "*a,", "a, *b", ")("])
+@pytest.mark.parametrize(
+    "code", ["x for x in y", "x := 1", "a) + (b", "a = b", "a b", "*a", "*a,", "a, *b", ")("]
+)
 def test_a_parenthesis_makes_nothing_valid_that_is_not(code: str) -> None:
     assert parse(f"= `{code}`", mode="fragment").status == "invalid"
     assert parse(f"= `{code}`").status == "invalid"

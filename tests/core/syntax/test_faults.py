@@ -52,6 +52,11 @@ BINDINGS = [
     ("[x]: int = 3", "invalid", "bare-prose 1:1-13"),
     ("[1] See the notes", "invalid", "bare-prose 1:1-18"),
     ("[x: int] := `1`", "invalid", "type-on-assignment 1:5-8"),
+    ("[x] == 5", "invalid", "double-equals 1:5-7"),
+    ("[x: int] ==`5`", "invalid", "double-equals 1:10-12"),
+    ("[x] :== 5", "invalid", "double-equals 1:5-8"),
+    ("== 5", "invalid", "double-equals 1:1-3"),
+    ("@f():\n  == 5", "invalid", "double-equals 2:3-5"),
     ("[args] = x", "invalid", "reserved-name 1:2-6"),
     ("[args: list[str]] := x", "invalid", "reserved-name 1:2-6"),
     ("[a: int] << Say.", "invalid", "typed-raw-call 1:5-8"),
@@ -211,6 +216,12 @@ DIRECTIVES = [
     ("@f():\n  > auto:", "incomplete", "expected-block 2:3-10"),
     ("@f():\n  > optimize: x\n    a", "invalid", "missing-colon 2:16-16"),
     ("@f():\n  > optimize: x:\n    [a] [a]", "invalid", "duplicate-field 3:9-12"),
+    ("@f():\n  > optimize: x:\n    >> a [a]\n    >> b", "invalid", "second-template 4:5-7"),
+    (
+        "@f():\n  > optimize: x:\n    a <`(1,\n    2)`>\n\n    >> b",
+        "invalid",
+        "second-template 6:5-7",
+    ),
     ("@f():\n  @test: g:\n    > case: a:\n      = 1", "invalid", "misplaced-suite 2:3-9"),
     ("@test: g:\n  [x] = 1", "invalid", "unexpected-statement 2:3-10"),
     ("@test: g:\n  ```\n  x = 1\n  ```", "invalid", "unexpected-statement 2:3-4:6"),
@@ -357,3 +368,30 @@ def test_inconsistent_dedent_names_both_widths() -> None:
     assert item.message.startswith("this line is indented by 2")
     assert "the 4 of the block" in item.message
     assert "nor the 0" in item.message
+
+
+@pytest.mark.parametrize("text", ["[x] = = 5", r"[x] =\= 5", r"= \=", "= a == b", "= `1 == 1`"])
+def test_text_may_hold_equals_signs(text: str) -> None:
+    assert parse(text).status == "complete"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ">> a\n    ###\n    >> b\n    ###\n    [c]",
+        "a <`(1\n    >> 2)`> [c]",
+        "a\n    \\>\\> b",
+        "# >> a\n    >> b",
+        "a >> b",
+    ],
+)
+def test_one_template_may_show_its_mark_elsewhere(body: str) -> None:
+    result = parse(f"@f():\n  > optimize: x:\n    {body}")
+    assert (result.status, result.diagnostics) == ("complete", ())
+
+
+@pytest.mark.parametrize("text", ["[x: ] = 1", "@f(a: ):\n  = x", "@f() -> :\n  = x", "~T(a: )"])
+def test_a_missing_type_is_advised(text: str) -> None:
+    (item,) = parse(text).diagnostics
+    assert item.message == "expected a type or inline Python here"
+    assert item.hint == "a type reads int, list[str], or any Python in backticks"

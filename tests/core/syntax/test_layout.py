@@ -301,7 +301,7 @@ def test_optimize_and_auto_take_bare_prose_and_marked_templates() -> None:
     [x] = is prose here
   > optimize: other:
     >> Say [word]
-    >> and more
+    and more
   > auto:
     Do what [this] says.
 """
