@@ -30,11 +30,12 @@ class Origins:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._read = 0
-        self._bound: dict[str, tuple[str, ...]] = {}
 
-    def note(self, name: str, program: Program) -> None:
-        """Take the names from a fragment's program, which need not be parsed again then."""
-        self._bound[name] = _names(program)
+    def ended(self, fragment: Fragment, names: Sequence[str]) -> None:
+        """Take in a fragment with its ``names``, unless earlier ones are still to be read."""
+        if self._read == fragment.number - 1:
+            self._read += 1
+            self._take(fragment, names)
 
     def update(self, fragments: Sequence[Fragment]) -> dict[str, str]:
         """Take in the fragments that are new and have ended; all names so far."""
@@ -43,19 +44,21 @@ class Origins:
             if fragment.state == "running":
                 break
             self._read += 1
-            names = self._bound.pop(fragment.name, None)
-            if names is None:  # from a snapshot
-                names = _names(parse(fragment.source, fragment.name, mode="fragment").program)
-            for name in names:
-                if fragment.state == "done":
-                    self._names[name] = fragment.name
-                else:
-                    # Perhaps it failed before it came to this statement.
-                    self._names.setdefault(name, fragment.name)
+            result = parse(fragment.source, fragment.name, mode="fragment")
+            self._take(fragment, names_of(result.program))
         return self._names
 
+    def _take(self, fragment: Fragment, names: Sequence[str]) -> None:
+        for name in names:
+            if fragment.state == "done":
+                self._names[name] = fragment.name
+            else:
+                # Perhaps it failed before it came to this statement.
+                self._names.setdefault(name, fragment.name)
 
-def _names(program: Program) -> tuple[str, ...]:
+
+def names_of(program: Program) -> tuple[str, ...]:
+    """Names that a fragment binds at its top level."""
     return tuple(name for stmt, _ in program.top_level() for name in _bound(stmt))
 
 

@@ -17,7 +17,7 @@ from kedi.runtime.program import base_scope
 from kedi.runtime.scopes import root_scope
 from kedi.session.config import resolve_config
 from kedi.session.gate import Gate
-from kedi.session.origins import Origins
+from kedi.session.origins import Origins, names_of
 from kedi.source import SourceFile
 from kedi.syntax.parser import parse
 
@@ -94,7 +94,7 @@ class InteractiveSession:
             name = self._new_name(source_name)
             unit = self._unit(source, name, named=source_name is not None)
             body, program = self._compile(unit)
-            self._origins.note(name, program)
+            bound = names_of(program)
             number = len(self._fragments) + 1
             self._names.add(name)
             self._fragments.append(Fragment(number, name, source, "running"))
@@ -104,7 +104,8 @@ class InteractiveSession:
                 value = self._interpreter.run(unit, body, self._scope)
                 state = "done"
             finally:
-                self._fragments[number - 1] = Fragment(number, name, source, state)
+                ended = self._fragments[number - 1] = Fragment(number, name, source, state)
+                self._origins.ended(ended, bound)
             return value
 
     def evaluate(self, expression: str) -> Any:
