@@ -31,8 +31,8 @@ def short_repr(value: Any, limit: int = 80) -> str:
 
 
 def cut(text: str, limit: int) -> str:
-    """The text, of at most ``limit`` characters and an ellipsis."""
-    return text if len(text) <= limit else f"{text[:limit]}…"
+    """The text, cut to at most ``limit`` characters with the ellipsis."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 class _Bounded(reprlib.Repr):

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from kedi.errors import KediExecutionError
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.scopes import MISSING, Scope
-from kedi.runtime.writeback import Change, commit
+from kedi.runtime.writeback import Change, give
 from kedi.syntax import ast as syntax
 
 if TYPE_CHECKING:
@@ -48,17 +47,21 @@ def foreign_runner(
                 executor.execute_side_effects(
                     runtime, node.code, names, kedi_line_offset=first_line - 1
                 )
-        except BaseException:
-            _take(frame, scope, before, names, quiet=True)
+        except BaseException as error:
+            _take(frame, scope, before, names, error)
             raise
-        _take(frame, scope, before, names, quiet=False)
+        _take(frame, scope, before, names, None)
         return result
 
     return run
 
 
 def _take(
-    frame: RunFrame, scope: Scope, before: dict[str, Any], after: dict[str, Any], *, quiet: bool
+    frame: RunFrame,
+    scope: Scope,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    failure: BaseException | None,
 ) -> None:
     """Give the values that an executor changed to the owners of their names."""
     changes: list[Change] = []
@@ -67,11 +70,7 @@ def _take(
         owner = scope.owner_of(name)
         if value is not old and value is not MISSING and owner is not None:
             changes.append((owner, name, value))
-    try:
-        commit(frame, changes)
-    except KediExecutionError:
-        if not quiet:
-            raise
+    give(frame, changes, failure)
 
 
 # ── debug exporters ───────────────────────────────────────────────────────────

@@ -175,8 +175,8 @@ class _Storing:
             before = [(name, old)]
             try:
                 result = FunctionType(variant, scope)()
-            except BaseException:
-                keep(frame, scope, before, _NONE, quiet=True)
+            except BaseException as error:
+                keep(frame, scope, before, _NONE, error)
                 raise
             value = dict_get(scope, name, MISSING)
             if owner.contracts is not None and value is not MISSING:
@@ -188,7 +188,7 @@ class _Storing:
                         dict_del(scope, name)
                         dict_set(owner, name, value)
                         return result
-            keep(frame, scope, before, _NONE, quiet=False)
+            keep(frame, scope, before, _NONE)
             return result
 
         return run
@@ -230,10 +230,10 @@ class _Storing:
         before = [(name, dict_get(scope, name, MISSING)) for name in watched]
         try:
             result = FunctionType(code, scope)()
-        except BaseException:
-            keep(frame, scope, before, through, quiet=True)
+        except BaseException as error:
+            keep(frame, scope, before, through, error)
             raise
-        keep(frame, scope, before, through, quiet=False)
+        keep(frame, scope, before, through)
         return result
 
 

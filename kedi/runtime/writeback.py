@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from kedi.errors import KediExecutionError
+from kedi.errors import KediError
 from kedi.runtime.frames import RunFrame
 from kedi.runtime.scopes import MISSING, Scope, dict_del, dict_get, dict_set, reserved, store
+from kedi.runtime.text import safe_str
 
 #: A binding's owner, its name and the new value.
 Change = tuple[Scope, str, Any]
@@ -17,14 +19,14 @@ def keep(
     scope: Scope,
     before: list[tuple[str, Any]],
     through: frozenset[str],
-    *,
-    quiet: bool,
+    failure: BaseException | None = None,
 ) -> None:
     """Give what a block stored to its owners, all of it or, when one value may not be, none.
 
     ``before`` are the scope's own values of the watched names when the block began; those of
     ``through`` have been checked and stored one by one, where they are bound.
-    ``quiet`` is for a block that failed: its own error is the one to report.
+    ``failure`` is what a block that failed raised: that is the error to report, and a
+    refused value becomes a note of it.
     """
     changes: list[Change] = []
     for name, old in before:
@@ -44,11 +46,21 @@ def keep(
         if owner is not None:
             changes.append((owner, name, new))
     if changes:
-        try:
-            commit(frame, changes)
-        except KediExecutionError:
-            if not quiet:
-                raise
+        give(frame, changes, failure)
+
+
+def give(frame: RunFrame, changes: list[Change], failure: BaseException | None) -> None:
+    """:func:`commit` for a block that ended with ``failure``, or well."""
+    if failure is None:
+        commit(frame, changes)
+        return
+    try:
+        commit(frame, changes)
+    except Exception as problem:
+        text = problem.message if isinstance(problem, KediError) else safe_str(problem)
+        # The notes of an exception may be anything by now.
+        with suppress(TypeError, AttributeError):
+            BaseException.add_note(failure, f"also, what the block assigned was not kept: {text}")
 
 
 def commit(frame: RunFrame, changes: list[Change]) -> None:

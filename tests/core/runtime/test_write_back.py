@@ -96,3 +96,18 @@ def test_a_name_stored_both_ways_is_validated() -> None:
         with pytest.raises(KediExecutionError):
             session.execute("[q] = q\n```\ndef f():\n    global n\n    import os as n\nf()\n```")
         assert session.execute("= `n`") == 1
+
+
+@pytest.mark.parametrize("bad", ["'bad'", "10**10000 + 0.5j if 0 else [10**10000]", "None"])
+@pytest.mark.parametrize("more", ["", "other = 2\n"])
+def test_a_refused_value_does_not_hide_the_failure(bad: str, more: str) -> None:
+    with kedi.interactive() as session:
+        session.execute("[n: int] = `1`\n[other: int] = `1`")
+        fence = f"```\nn = {bad}\n{more}raise OSError('real cause')\n```"
+        with pytest.raises(KediExecutionError) as caught:
+            session.execute(f"[first] = x\n{fence}")
+        assert isinstance(caught.value.original, OSError)
+        assert caught.value.message == "real cause"
+        (note,) = caught.value.__notes__
+        assert note.startswith("also, what the block assigned was not kept: `n` expects int, got ")
+        assert session.execute("= `(n, other)`") == (1, 1)
