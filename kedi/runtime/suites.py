@@ -23,7 +23,7 @@ from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler
 from kedi.runtime.compiler import Step
 from kedi.runtime.frames import NOTHING, RunFrame, Unit
 from kedi.runtime.scopes import Scope, declare, new_scope
-from kedi.runtime.suite_data import reads, rows_of, score_of, split_row
+from kedi.runtime.suite_data import Row, rows_of, score_of
 from kedi.runtime.suite_reports import (
     CaseResult,
     EvalCase,
@@ -98,10 +98,8 @@ def run_evals(
     """Run the ``@eval`` suites of a compiled program; callbacks and errors as :func:`run_tests`.
 
     A row is raw (bound to the name of the data set) or a pair of input and
-    expectation, which is then bound to ``expected``. A two-tuple is such a pair when
-    the metric reads ``expected``, or the second is a dict, or the first a tuple
-    and the second neither list nor tuple. ``(input, None)`` is a pair without an
-    expectation. A mapping gives its items as rows.
+    expectation, which is then bound to ``expected``. Every two-tuple is such a pair. A
+    mapping gives its items as rows: of these only those whose value is a dict are pairs.
     """
     began = time.perf_counter()
     results: list[EvalResult] = []
@@ -227,7 +225,6 @@ class _Eval:
     metric: Step
     data_span: Span
     metric_span: Span
-    reads_expected: bool
 
     @classmethod
     def of(cls, runtime: KediRuntime, compiler: SuiteCompiler, stmt: Stmt, line: int) -> _Eval:
@@ -260,7 +257,6 @@ class _Eval:
             _with_result(compiler.block(metric_stmt.body, line), score_of),
             program.span(data_stmt, data_stmt.node, line),
             program.span(metric_stmt, metric, line),
-            reads(metric_stmt.body, "expected"),
         )
 
     def run(self, root: Scope, on_row: Callable[[EvalCase, RowResult], None] | None) -> EvalResult:
@@ -271,21 +267,19 @@ class _Eval:
             self.runtime, self.data, new_scope(root, "suite"), self.data_span, label
         )
         results: list[RowResult] = []
-        splits = self.reads_expected and root.owner_of("expected") is None
         for number, row in enumerate(rows or (), 1):
-            result = self._row(root, number, row, splits)
+            result = self._row(root, number, row)
             results.append(result)
             if on_row is not None:
                 on_row(self.case, result)
         return EvalResult(self.case, tuple(results), time.perf_counter() - began, error)
 
-    def _row(self, root: Scope, number: int, row: Any, splits: bool) -> RowResult:
+    def _row(self, root: Scope, number: int, row: Row) -> RowResult:
         scope = new_scope(root, "suite")
-        shown = short_repr(row, 400)
-        given, expected = split_row(row, splits)
-        declare(scope, self.case.dataset, given, None)
-        if expected is not NOTHING:
-            declare(scope, "expected", expected, None)
+        shown = short_repr(row.whole, 400)
+        declare(scope, self.case.dataset, row.given, None)
+        if row.expected is not NOTHING:
+            declare(scope, "expected", row.expected, None)
         label = f"{self.case.procedure}::{self.case.metric}"
         value, error, seconds = _attempt(
             self.runtime, self.metric, scope, self.metric_span, f"{label} row {number}"

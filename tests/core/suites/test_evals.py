@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kedi.errors import KediExecutionError, KediNameError, KediTypeExecutionError
 from kedi.runtime import suite_data
 from kedi.runtime.frames import NOTHING
-from kedi.runtime.suite_data import score_of, split_row
+from kedi.runtime.suite_data import Row, rows_of, score_of, split_row
 from kedi.runtime.suites import EvalCase, EvalResult, RowResult, run_evals
 from tests.core.suites.conftest import Compile
 
@@ -146,31 +146,41 @@ def test_a_rendered_score_is_pointed_out_at_its_line(compiled: Compile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "reads", "expected"),
+    ("row", "given_", "expected"),
     [
-        ("a", True, ("a", NOTHING)),
-        (["a", 1], True, (["a", 1], NOTHING)),
-        (("a", 1, 2), True, (("a", 1, 2), NOTHING)),
-        (("a", 1), True, ("a", 1)),
-        (("a", 1), False, (("a", 1), NOTHING)),
-        (("a", [1]), True, ("a", [1])),
-        (("a", [1]), False, (("a", [1]), NOTHING)),
-        (("a", {"x": 1}), False, ("a", {"x": 1})),
-        (("a", None), False, ("a", NOTHING)),
-        (("a", None), True, ("a", None)),
-        (((1, 2), 3), False, ((1, 2), 3)),
-        (((1, 2), (3, 4)), False, (((1, 2), (3, 4)), NOTHING)),
-        (((1, 2), [3]), False, (((1, 2), [3]), NOTHING)),
+        ("a", "a", NOTHING),
+        (["a", 1], ["a", 1], NOTHING),
+        (("a", 1, 2), ("a", 1, 2), NOTHING),
+        (("a", 1), "a", 1),
+        ((1, 2), 1, 2),
+        (("a", [1]), "a", [1]),
+        (("a", {"x": 1}), "a", {"x": 1}),
+        (("a", None), "a", None),
+        (((1, 2), 3), (1, 2), 3),
+        (((1, 2), (3, 4)), (1, 2), (3, 4)),
     ],
 )
-def test_pairs(row: Any, reads: bool, expected: tuple[Any, Any]) -> None:
-    assert split_row(row, reads) == expected
+def test_pairs(row: Any, given_: Any, expected: Any) -> None:
+    assert split_row(row) == Row(row, given_, expected)
+
+
+@pytest.mark.parametrize("value", [1, None, "b", [1], (1, 2)])
+def test_items_of_mappings_are_bound_whole(value: Any) -> None:
+    whole = [Row(("a", value), ("a", value))]
+    assert rows_of({"a": value}) == whole
+    assert rows_of({"a": value}.items()) == whole
+    assert rows_of(list({"a": value}.items())) == [Row(("a", value), "a", value)]
+
+
+def test_items_of_mappings_whose_value_is_a_dict_are_pairs() -> None:
+    pair = [Row(("a", {"n": 1}), "a", {"n": 1})]
+    assert rows_of({"a": {"n": 1}}) == pair
+    assert rows_of({"a": {"n": 1}}.items()) == pair
 
 
 @given(row=st.one_of(st.integers(), st.text(), st.tuples(st.integers()), st.lists(st.text())))
 def test_what_is_no_pair_is_raw(row: Any) -> None:
-    for reads in (True, False):
-        assert split_row(row, reads) == (row, NOTHING)
+    assert split_row(row) == Row(row, row)
 
 
 PAIRS = "= `[('a b', 2), ('c', 1)]`"
@@ -180,13 +190,15 @@ PAIRS = "= `[('a b', 2), ('c', 1)]`"
     "metric",
     [
         "= `words(rows) == expected`",
+        "= `words(rows) > 0`",
         "= `(True, f'{expected}')`",
         "> if: `expected > 0`:\n      = `1`\n    = `0`",
         "[e] = <expected>\n    = `words(rows) == int(e)`",
         "```\n    assert words(rows) == expected\n    ```\n    = `1`",
+        "= `words(rows) == eval('expected')`",
     ],
 )
-def test_a_metric_that_reads_expected_gets_pairs(compiled: Compile, metric: str) -> None:
+def test_a_metric_gets_pairs_whatever_it_reads(compiled: Compile, metric: str) -> None:
     assert evaluate(compiled, PAIRS, metric).scores == [1.0, 1.0]
 
 
@@ -194,20 +206,20 @@ def test_a_metric_that_reads_expected_gets_pairs(compiled: Compile, metric: str)
     "metric",
     [
         "= `words(rows[0]) == rows[1]`",
-        "= `(words(rows[0]) == rows[1], 'expected')`",
         "= ```\n    text, expected = rows\n    return words(text) == expected\n    ```",
         "[expected] = `rows[1]`\n    = `words(rows[0]) == expected`",
     ],
 )
-def test_a_metric_that_does_not_gets_the_row(compiled: Compile, metric: str) -> None:
-    assert evaluate(compiled, PAIRS, metric).scores == [1.0, 1.0]
+def test_a_metric_gets_items_of_a_mapping_whole(compiled: Compile, metric: str) -> None:
+    assert evaluate(compiled, "= `{'a b': 2, 'c': 1}`", metric).scores == [1.0, 1.0]
 
 
-def test_a_program_with_its_own_expected_keeps_it(compiled: Compile) -> None:
-    result = evaluate(
-        compiled, PAIRS, "= `(rows[1] in expected, None)`", before="```\nexpected = [1, 2]\n```\n"
-    )
-    assert result.scores == [1.0, 1.0]
+def test_an_expectation_hides_a_name_of_the_program(compiled: Compile) -> None:
+    before = "```\nexpected = [1, 2]\n```\n"
+    metric = "= `words(rows) == expected`"
+    assert evaluate(compiled, PAIRS, metric, before=before).scores == [1.0, 1.0]
+    raw = "= `'b' in rows and expected == [1, 2]`"
+    assert evaluate(compiled, "= `['a b']`", raw, before=before).scores == [1.0]
 
 
 def test_an_expectation_that_is_not_there(compiled: Compile) -> None:
