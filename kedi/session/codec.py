@@ -51,7 +51,7 @@ TAGS = frozenset(
         *(":int", ":float", ":str", ":bytes", ":bytearray", ":complex", ":decimal"),
         *(":fraction", ":uuid", ":date", ":datetime", ":time", ":timedelta", ":path"),
         *(":pattern", ":range", ":deque", ":odict", ":ddict", ":counter"),
-        *(":floats", ":dicts", ":tuples", ":lists", ":sets", ":frozensets", ":instances"),
+        *(":dict", ":floats", ":dicts", ":tuples", ":lists", ":sets", ":frozensets", ":instances"),
     }
 )
 """First items that make an array a tagged one."""
@@ -75,7 +75,7 @@ MIN_COLUMN = 16
 """Items of one class from which on a list is written by columns."""
 
 typeof: Callable[[Any], type[Any]] = type
-_FIRST_CHECK = 10_000
+_FIRST_CHECK = 100_000
 _NONE = type(None)
 _PLAIN = frozenset({str, int, bool, _NONE})
 _SIMPLE = frozenset({str, int, bool, _NONE, float})
@@ -181,6 +181,12 @@ class Encoder:
         """
         self.tagged = False
         self._mode(exact)
+        if self.columns and not exact and typeof(value) in (list, dict):
+            ids = plain_ids(value)
+            if ids is not None:
+                # Known at once to be what JSON says: nothing in it has to be visited one by one.
+                self._claims += ids
+                return value
         return self._value(value, node, 0)
 
     def finish(self) -> list[Any]:
@@ -417,7 +423,10 @@ class Encoder:
 
     def _claim(self, value: Any) -> None:
         """Note the items of a column as met; whether they were met before is looked at in bulk."""
-        self._claims += map(id, value)
+        self._add_claims(map(id, value))
+
+    def _add_claims(self, ids: Iterable[int]) -> None:
+        self._claims += ids
         if len(self._claims) > self._check_at:
             self._check_claims()
             self._check_at = 2 * len(self._claims)
@@ -540,8 +549,11 @@ class Encoder:
         return value if out is None else out
 
     def _pairs(self, tree: list[Any], value: dict[Any, Any], node: Node, depth: int) -> Any:
-        """Keys of any kind, in order: ``tag, key, value, key, value``."""
+        """Keys of any kind, in order: ``tag, key, value, key, value``; many go by columns."""
         self.tagged = True
+        if self.columns and len(value) >= MIN_COLUMN and tree == ["{"] and depth + 2 < MAX_DEPTH:
+            parts = self._parts([list(value), list(value.values())], node, depth + 1)
+            return self._or_deeper(parts and [":dict", *parts])
         before = len(self.problems)
         for index, key in enumerate(value):
             tree += (self._key(key, (node, f".keys()[{index}]", PLACE), depth + 1), None)
@@ -767,6 +779,55 @@ class Encoder:
 
 class NeedsPlain(Exception):
     """The values must be encoded again without columns."""
+
+
+def plain_ids(value: Any) -> list[int] | None:
+    """Identities of all containers of a value that is JSON as it stands, ``None`` for others.
+
+    Integers beyond 64 bits, text with lone surrogates and later keys that are not text are
+    left to the JSON writer, which refuses them. Long lists that columns would make smaller
+    are not plain in this sense.
+    """
+    ids: list[int] = []
+    note = ids.append
+    check_at = _FIRST_CHECK
+
+    def scan(value: Any, depth: int) -> bool:
+        nonlocal check_at
+        note(id(value))
+        if typeof(value) is list:
+            items = value
+        else:
+            for key in value:
+                if typeof(key) is not str:
+                    return False
+                break
+            items = value.values()
+        kinds = set(map(typeof, items))
+        if kinds <= _PLAIN:
+            return True
+        if depth >= MAX_DEPTH or not kinds <= _JSON:
+            return False
+        if len(kinds) == 1 and items is value and len(value) >= MIN_COLUMN:
+            return False
+        for item in items:
+            kind = typeof(item)
+            if kind is list or kind is dict:
+                if not scan(item, depth + 1):
+                    return False
+            elif kind is float and item - item != 0.0:
+                return False
+        if len(ids) > check_at:
+            # One that is met over and over again would be visited over and over again.
+            if _repeats(ids):
+                return False
+            check_at = 2 * len(ids)
+        return True
+
+    return ids if scan(value, 0) else None
+
+
+_JSON: frozenset[type] = _SIMPLE | {list, dict}
 
 
 def _repeats(ids: Iterable[int]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
-from itertools import accumulate, islice, pairwise
+from itertools import islice, repeat
 from typing import Any
 
 from kedi.session.codec import FACTORIES, TAGS, typeof
@@ -47,6 +47,7 @@ class Decoder:
             ":odict": lambda item: self._pairs(item, 1, OrderedDict()),
             ":ddict": self._ddict,
             ":counter": lambda item: self._pairs(item, 1, Counter()),
+            ":dict": self._dict,
             ":dicts": self._dicts,
             ":tuples": self._tuples,
             ":lists": lambda item: self._slices(item, list),
@@ -102,9 +103,9 @@ class Decoder:
         return self._parts(tree)
 
     def _elements(self, tree: list[Any], kind: type[Any]) -> Any:
-        tagged = list in set(map(type, tree))
+        plain = _is_plain(tree)
         parts = self._parts(tree)
-        if tagged:
+        if not plain:
             _check_crowd(parts)
         made = kind(parts)
         need(len(made) == len(parts), "a set has an element twice")
@@ -112,15 +113,29 @@ class Decoder:
 
     def _pairs(self, tree: list[Any], start: int, made: Any) -> Any:
         need((len(tree) - start) % 2 == 0, "a dict has a key without a value")
-        tagged = list in set(map(type, islice(tree, start, None, 2)))
+        plain = _is_plain(tree[start::2])
         parts = self._parts(tree, start)
-        if tagged:
-            _check_crowd(parts[::2])
-        # Not ``update``: a Counter would count.
-        store: Callable[[Any, Any], None] = made.__setitem__
-        for index in range(0, len(parts), 2):
-            store(parts[index], parts[index + 1])
-        need(len(made) * 2 == len(parts), "a dict has a key twice")
+        keys = parts[::2]
+        if not plain:
+            _check_crowd(keys)
+        pairs = zip(keys, parts[1::2], strict=True)
+        if typeof(made) is Counter:
+            # Its own ``update`` would count.
+            store: Callable[[Any, Any], None] = dict[Any, Any].update
+            store(made, pairs)
+        else:
+            made.update(pairs)
+        need(len(made) == len(keys), "a dict has a key twice")
+        return made
+
+    def _dict(self, tree: list[Any]) -> dict[Any, Any]:
+        need(len(tree) == 3, "a dict by columns has no keys and values")
+        plain = _is_plain(tree[1])
+        keys, values = self._lists(tree[1:])
+        if not plain:
+            _check_crowd(keys)
+        made = dict(zip(keys, values, strict=True))
+        need(len(made) == len(keys), "a dict has a key twice")
         return made
 
     def _ddict(self, tree: list[Any]) -> Any:
@@ -147,31 +162,33 @@ class Decoder:
         return lists
 
     def _dicts(self, tree: list[Any]) -> list[Any]:
-        need(len(tree) > 2 and type(tree[1]) is list, "a table has no columns")
-        names = tree[1]
-        need(all(type(name) is str for name in names), "a column's name is not text")
+        need(len(tree) > 2, "a table has no columns")
+        names = as_list(tree[1], "the names of columns")
+        need(set(map(typeof, names)) == {str}, "a column's name is not text")
         need(len(set(names)) == len(names) == len(tree) - 2, "a table's names do not fit")
+        # All of it in C: a row is made in a third of the time that a comprehension takes.
         rows = zip(*self._lists(tree[2:]), strict=True)
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return list(map(dict, map(zip, repeat(names), rows)))
 
     def _tuples(self, tree: list[Any]) -> list[Any]:
         need(len(tree) > 1, "a table has no columns")
         return list(zip(*self._lists(tree[1:]), strict=True))
 
     def _slices(self, tree: list[Any], kind: type[Any]) -> list[Any]:
-        need(len(tree) == 3 and type(tree[1]) is list, "flat lists have no lengths")
-        lengths = tree[1]
-        need(all(type(item) is int and item >= 0 for item in lengths), "a length is no number")
+        need(len(tree) == 3, "flat lists have no lengths")
+        lengths = as_list(tree[1], "the lengths of flat lists")
+        need(set(map(typeof, lengths)) <= {int}, "a length is no number")
+        need(not lengths or min(lengths) >= 0, "a length is below 0")
+        plain = _is_plain(tree[2])
         (flat,) = self._lists([tree[2]])
         need(sum(lengths) == len(flat), "the lengths of flat lists do not fit")
-        ends = list(accumulate(lengths, initial=0))
-        pieces = [flat[start:end] for start, end in pairwise(ends)]
-        if kind is list:
-            return pieces
-        for piece in pieces:
-            _check_crowd(piece)
-        made = list(map(kind, pieces))
-        need(list(map(len, made)) == lengths, "a set has an element twice")
+        rest = iter(flat)
+        if kind is not list and not plain:
+            for length in lengths:
+                _check_crowd(list(islice(rest, length)))
+            rest = iter(flat)
+        made: list[Any] = [kind(islice(rest, length)) for length in lengths]
+        need(kind is list or list(map(len, made)) == lengths, "a set has an element twice")
         return made
 
     def _rows(self, tree: list[Any]) -> list[Any]:
@@ -180,10 +197,8 @@ class Decoder:
         need(len(tree) == len(names) + 3, _wrong_fields(cls, tree[3:]))
         given = self._names(tree[2], names)
         build = _builder(cls)
-        return [
-            build(dict(zip(names, row, strict=True)), set(given))
-            for row in zip(*self._lists(tree[3:]), strict=True)
-        ]
+        rows = zip(*self._lists(tree[3:]), strict=True)
+        return [build(stored, set(given)) for stored in map(dict, map(zip, repeat(names), rows))]
 
     def _index(self, tree: list[Any], table: Sequence[Any]) -> int:
         need(len(tree) > 1, f"`{tree[0]}` refers to nothing")
@@ -267,6 +282,11 @@ def _builder(cls: Any) -> Callable[[dict[str, Any], set[str]], Any]:
         return made
 
     return build
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether a list of keys holds JSON's own numbers and text only."""
+    return typeof(tree) is list and list not in set(map(typeof, tree))
 
 
 def _check_crowd(parts: list[Any]) -> None:
