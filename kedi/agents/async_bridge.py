@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
+#: Seconds between looks for an interrupt.
+_POLL = 0.2
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
 _thread: threading.Thread | None = None
@@ -35,22 +37,70 @@ def run_coroutine(make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
     The coroutine sees the caller's context variables.
     """
-    import asyncio
-
     loop, thread = _running()
     if threading.current_thread() is thread:
         # A model call inside a model call: this loop is busy with the outer one.
         return _run_apart(make)
 
-    async def call() -> Any:
-        return await make()
-
-    future = asyncio.run_coroutine_threadsafe(call(), loop)
+    call = _Call(make)
     try:
-        return future.result()
+        loop.call_soon_threadsafe(call.start)
+        return call.wait()
     except BaseException:
-        future.cancel()
+        loop.call_soon_threadsafe(call.cancel)
         raise
+
+
+class _Call:
+    """One coroutine on the loop, and a thread that waits for it.
+
+    With a plain lock: an interrupt inside the Python code of a ``Future`` or ``Event`` can
+    leave its lock taken, and the loop would then hang on it.
+    """
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self.make = make
+        self.done = threading.Lock()
+        self.done.acquire()
+        self.task: asyncio.Task[None] | None = None
+        self.abandoned = False
+        self.value: Any = None
+        self.problem: BaseException | None = None
+
+    def start(self) -> None:
+        """Begin, on the loop's thread."""
+        import asyncio
+
+        if not self.abandoned:
+            self.task = asyncio.get_running_loop().create_task(self.run())
+
+    def cancel(self) -> None:
+        """Stop it, on the loop's thread; nobody waits any more."""
+        self.abandoned = True
+        if self.task is not None:
+            self.task.cancel()
+
+    async def run(self) -> None:
+        """The task: keeps what the coroutine gives or raises, so that the loop outlives an exit."""
+        try:
+            self.value = await self.make()
+        except BaseException as problem:
+            self.problem = problem
+        finally:
+            self.done.release()
+
+    def wait(self) -> Any:
+        """The coroutine's value, in short waits: interrupts may come on any thread."""
+        while not self.done.acquire(timeout=_POLL):
+            pass
+        problem = self.problem
+        if problem is None:
+            return self.value
+        if type(problem).__name__ == "CancelledError":
+            from concurrent.futures import CancelledError
+
+            raise CancelledError from problem
+        raise problem
 
 
 def _running() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:

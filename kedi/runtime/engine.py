@@ -158,7 +158,11 @@ class ParallelEngine:
             raise ValueError(
                 f"max_workers must be a whole number from 1 up, not {short_repr(max_workers)}"
             )
+        # Here rather than when first needed: Ctrl+C should not find an import half done.
+        from kedi.runtime.stages import Stages
+
         self.max_workers = max_workers
+        self._stages = Stages
         self._reset()
         self._closed = False
 
@@ -345,13 +349,11 @@ class ParallelEngine:
 
         Stages after one that failed or returned are not started any more.
         """
-        from kedi.runtime.stages import Stages
-
         with self._lock:
             helpers = max(0, min(self.max_workers - 1 - self._helpers, len(kept) - 1))
             self._helpers += helpers
         try:
-            return Stages(interpreter, frame, kept, stage).run(helpers)
+            return self._stages(interpreter, frame, kept, stage).run(helpers)
         finally:
             with self._lock:
                 self._helpers -= helpers

@@ -30,8 +30,12 @@ def field(prompt: str, name: str, kind: Any) -> Any:
 
 
 def session(model: Callable[..., Any] | None = None, **config: Any) -> kedi.InteractiveSession:
-    """A session with a scripted model."""
+    """A session with a scripted model. An ``engine`` decides over ``parallel`` here."""
     config.setdefault("adapter", ScriptedAdapter(model or answer))
+    if config.get("engine") == "sequential":
+        config.pop("max_workers", None)
+    if "engine" in config:
+        config.pop("parallel", None)
     return kedi.interactive(**config)
 
 
