@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.harness import Row, print_rows
 
 #: Modules of this folder with a ``rows()``; each runs in this process, one after another.
-NAMES = ("startup", "parsing", "running", "hooks", "repl")
+NAMES = ("startup", "parsing", "running", "hooks", "repl", "snapshots")
 
 
 def main() -> int:

@@ -414,6 +414,9 @@ class DumpProblem:
     fragment: str | None = None
 
 
+_SHOWN_PROBLEMS = 50
+
+
 class SessionPersistenceError(KediError):
     """Saving or restoring a session failed."""
 
@@ -431,9 +434,12 @@ class SessionDumpError(SessionPersistenceError):
     def render(self, use_color: bool = False) -> str:
         """The message and every problem on a line of its own."""
         lines = [self.message]
-        for item in self.problems:
+        for item in self.problems[:_SHOWN_PROBLEMS]:
             made = f" (from {item.fragment})" if item.fragment else ""
             lines.append(f"  {item.path}: {item.reason}{made}")
+        hidden = len(self.problems) - _SHOWN_PROBLEMS
+        if hidden > 0:
+            lines.append(f"  … and {hidden:,} more")
         return "\n".join(lines)
 
 

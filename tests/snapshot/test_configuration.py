@@ -38,7 +38,7 @@ def test_every_plain_input(path: Path) -> None:
         "adapter": "pydantic",
         "system": "be brief \ud800",
         "effort": "high",
-        "settings": {"temperature": 0.5, "stop": ("a", b"b"), "nested": {"x": [1]}},
+        "settings": {"temperature": 0.5, "stop": ("a", b"b"), "metadata": {"x": [1]}},
         "env": {"limit": 5},
         "mcp_servers": [{"command": "server", "args": ["x"]}],
         "approval": "deny",
