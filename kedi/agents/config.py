@@ -115,7 +115,7 @@ def _check_exclusive(changes: Mapping[str, Any]) -> None:
 def _with_adapter_keywords(config: AgentConfig, extra: dict[str, Any]) -> AgentConfig:
     from difflib import get_close_matches
 
-    from kedi.agents.registry import check_keywords, lookup
+    from kedi.agents.registry import check_keywords, create, lookup
 
     kind: AgentAdapterKind = "agent-framework" if config.agent is None else "agent-harness"
     chosen = config.adapter if config.agent is None else config.agent
@@ -132,7 +132,38 @@ def _with_adapter_keywords(config: AgentConfig, extra: dict[str, Any]) -> AgentC
         if name not in entry.keywords and near and nearest == near:
             raise TypeError(f"there is no parameter `{name}`: did you mean `{near[0]}`?")
         check_keywords(entry, {name: extra[name]})
-    return replace(config, adapter_kwargs={**config.adapter_kwargs, **extra})
+    keywords = {**config.adapter_kwargs, **extra}
+    if isinstance(chosen, str):
+        # Made to have the values checked now; adapters load nothing before their first call.
+        close = getattr(create(lookup(chosen, kind), keywords), "close", None)
+        if callable(close):
+            close()
+    return replace(config, adapter_kwargs=keywords)
+
+
+def check_parallel(keywords: Mapping[str, Any], engine: Any = None) -> None:
+    """Refuse keywords of one call that contradict each other about how calls run.
+
+    ``engine`` is a name or an engine. Raises
+    :class:`~kedi.agents.errors.ConfigurationError`.
+    """
+    parallel, workers = keywords.get("parallel"), keywords.get("max_workers")
+    problem: str | None = None
+    if engine is not None and not isinstance(engine, str):
+        pass  # An engine of the host's decides itself.
+    elif (
+        engine in ("sequential", "parallel")
+        and parallel is not None
+        and (engine == "parallel") != parallel
+    ):
+        problem = f"`engine={engine!r}` and `parallel={parallel}` contradict each other"
+    elif workers is not None and workers != 1 and (parallel is False or engine == "sequential"):
+        other = "parallel=False" if parallel is False else "engine='sequential'"
+        problem = f"`{other}` makes calls one by one: `max_workers` has no meaning with it"
+    if problem is not None:
+        from kedi.agents.errors import ConfigurationError
+
+        raise ConfigurationError(problem)
 
 
 def _merge_mappings(old: Mapping[str, Any], new: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -207,6 +238,7 @@ def configure(**keywords: Any) -> None:
     from kedi.agents.dotenv import load_env
 
     config = make_config(None, **keywords)
+    check_parallel(keywords)
     for problem in load_env():
         warnings.warn(problem, RuntimeWarning, stacklevel=2)
     if config.adapter is None and config.agent is None:
@@ -226,6 +258,7 @@ class ConfigContext:
 
     def __init__(self, **keywords: Any) -> None:
         make_config(current_config(), **keywords)
+        check_parallel(keywords)
         self._keywords = keywords
         self._tokens: list[Token[AgentConfig | None]] = []
 
@@ -280,6 +313,7 @@ __all__ = [
     "PARAMETERS",
     "AgentConfig",
     "ConfigContext",
+    "check_parallel",
     "configure",
     "context",
     "current_config",

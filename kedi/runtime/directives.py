@@ -200,7 +200,13 @@ def _merge(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
 
 def _merged(config: LexicalConfig, name: str, value: Any) -> AgentConfig:
     match name:
-        case "adapter" | "model" | "effort" | "system" | "approval" | "settings":
+        case "settings":
+            from kedi.runtime.settings import check_settings
+
+            changed = make_config(config, settings=value)
+            check_settings(changed)
+            return changed
+        case "adapter" | "model" | "effort" | "system" | "approval":
             return make_config(config, **{name: value})
         case "agent":
             if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
-from kedi.agents.config import AgentConfig, current_config, make_config
+from kedi.agents.config import AgentConfig, check_parallel, current_config, make_config
 from kedi.agents.pool import AdapterPool
 from kedi.errors import SessionStateError
 from kedi.runtime.calls import LoggedCall
@@ -46,11 +46,29 @@ def base_scope(env: Mapping[str, Any], args: Mapping[str, Any], args_name: str) 
     return scope
 
 
+def resolve_agents(engine: ExecutionEngine | str | None = None, /, **keywords: Any) -> AgentConfig:
+    """The active configuration overlaid with ``keywords``, all of it checked.
+
+    Raises :class:`~kedi.agents.errors.ConfigurationError` and ``TypeError``.
+    """
+    config = make_config(current_config(), **keywords)
+    check_parallel(keywords, engine)
+    if config.settings:
+        from kedi.runtime.settings import check_settings
+
+        check_settings(config)
+    return config
+
+
 def engine_for(config: AgentConfig, engine: ExecutionEngine | str | None = None) -> ExecutionEngine:
     """The engine a configuration asks for: explicit, from arguments, or from the environment."""
     if isinstance(engine, str):
         if engine not in ("sequential", "parallel"):
-            raise ValueError(f"engine must be 'sequential' or 'parallel', not {engine!r}")
+            from kedi.agents.errors import ConfigurationError
+
+            raise ConfigurationError(
+                f"`engine` must be 'sequential' or 'parallel', not {engine[:80]!r}"
+            )
         return make_engine(engine == "parallel", config.max_workers)
     if engine is not None:
         if isinstance(engine, type):
@@ -197,7 +215,7 @@ def compile_program(
     :class:`kedi.errors.KediParseError`, and ``TypeError`` for other kinds of values.
     """
     _check_inputs(program, runtime_globals, arguments, args_name)
-    merged = make_config(current_config(), **config)
+    merged = resolve_agents(engine, **config)
     env = {**merged.env, **make_config(None, env=dict(runtime_globals or {})).env}
     path = program.source.path
     directory = absolute(path).parent if path else working_directory()

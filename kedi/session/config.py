@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kedi.agents.config import PARAMETERS, AgentConfig, current_config, make_config
+from kedi.agents.config import PARAMETERS, AgentConfig
 from kedi.agents.errors import ConfigurationError, DirectoryError
 from kedi.agents.reprs import short_repr
 from kedi.runtime.directory import absolute, working_directory
 from kedi.runtime.engine import ExecutionEngine
-from kedi.runtime.program import engine_for
+from kedi.runtime.program import engine_for, resolve_agents
 from kedi.runtime.text import nearest
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def resolve_config(
             guess = nearest(name, _OWN)
             if guess is not None and nearest(name, PARAMETERS) is None:
                 raise TypeError(f"there is no parameter `{name}`: did you mean `{guess}`?")
-    config = make_config(current_config(), **agents)
+    config = resolve_agents(engine, **agents)
     return SessionConfig(
         config,
         engine_for(config, engine),

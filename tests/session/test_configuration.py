@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from kedi import DefaultExecutor, InteractiveSession
 from kedi.agents.adapters.scripted import ScriptedAdapter
 from kedi.agents.errors import ConfigurationError
 from kedi.errors import KediError, KediExecutionError, LoopIterationLimitError
+from kedi.lang import compile_program, parse_program
 
 Make = Callable[..., InteractiveSession]
 
@@ -254,3 +257,107 @@ def test_only_keywords() -> None:
         kedi.interactive("model")  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         InteractiveSession("model")  # type: ignore[call-arg]
+
+
+# ── options that contradict each other or that nobody reads ──────────────────
+
+
+class Choosy(ScriptedAdapter):
+    """An adapter with a setting of its own."""
+
+    capabilities = dataclasses.replace(
+        ScriptedAdapter.capabilities, setting_names=frozenset({"mood", "temperature"})
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"temprature": 0}, "unknown name `temprature`: did you mean `temperature`"),
+        ({"zzz": 0}, "unknown name `zzz`: see `> settings:`"),
+        ({"temperature": "hot"}, "`temperature` must be a number of at least 0, not 'hot'"),
+        ({"temperature": object()}, "`temperature` must be a number of at least 0, not <object"),
+        ({"temperature": float("nan")}, "not nan"),
+        ({"temperature": True}, "not True"),
+        ({"temperature": -1}, "not -1"),
+        ({"temperature": 10**5_000}, "not <int of"),
+        ({"top_p": 1.5}, "`top_p` must be a number from 0 to 1, not 1.5"),
+        ({"max_tokens": 2.5}, "`max_tokens` must be a whole number of at least 1, not 2.5"),
+        ({"cache": 1}, "`cache` must be True or False, not 1"),
+        ({"user": 1}, "`user` must be text, not 1"),
+    ],
+)
+def test_settings_follow_the_table_of_the_directive(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        kedi.interactive(settings=settings)
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        compile_program(parse_program("= ok"), settings=settings)
+    with (
+        kedi.context(settings=settings),
+        pytest.raises(ConfigurationError, match=re.escape(said)),
+    ):
+        kedi.interactive()
+
+
+def test_settings_of_the_table_and_of_the_adapter_are_taken() -> None:
+    good = {"temperature": 0.2, "max_tokens": 5, "seed": None, "stop": ["."], "timeout": 1e20}
+    with kedi.interactive(settings=good) as session:
+        assert session.config.agents.settings == good
+    own = {"mood": "fine", "temperature": "x"}
+    with kedi.interactive(adapter=Choosy(["a"]), settings=own) as s:
+        assert s.execute("= ok") == "ok"
+    with pytest.raises(ConfigurationError, match="did you mean `mood`"):
+        kedi.interactive(adapter=Choosy(["a"]), settings={"moood": "fine"})
+
+
+def test_a_directive_checks_what_python_gives_it() -> None:
+    with kedi.interactive(adapter=ScriptedAdapter(["a"])) as session:
+        with pytest.raises(ValueError, match="`temperature` must be a number") as caught:
+            session.execute("> settings:\n  temperature: `'hot'`\n>> a")
+        assert isinstance(caught.value, KediError)
+        session.execute("> settings:\n  temperature: `0.5`\n>> a")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"max_workers": 3, "parallel": False}, "`max_workers` has no meaning"),
+        ({"max_workers": 3, "engine": "sequential"}, "`max_workers` has no meaning"),
+        ({"engine": "parallel", "parallel": False}, "contradict each other"),
+        ({"engine": "sequential", "parallel": True}, "contradict each other"),
+        ({"engine": "foo"}, "`engine` must be 'sequential' or 'parallel', not 'foo'"),
+        ({"adapter": "scripted", "answers": 5}, "`answers` of the adapter `scripted` must be"),
+        ({"adapter": "scripted", "repeat": True}, "needs answers"),
+        ({"adapter": "local", "path": "/nope"}, "`path` of the adapter `local` is no file: /nope"),
+        ({"adapter": "local", "path": 5}, "`path` of the adapter `local` must be a path, not int"),
+        ({"adapter": "local", "max_tokens": 0}, "`max_tokens` of the adapter `local`"),
+    ],
+)
+def test_what_cannot_be_is_refused_when_it_is_given(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        kedi.interactive(**options)
+    with pytest.raises(ConfigurationError, match=re.escape(said)):
+        compile_program(parse_program("= ok"), **options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "parallel", "parallel": True, "max_workers": 3},
+        {"engine": "parallel", "max_workers": 3},
+        {"engine": "sequential", "parallel": False, "max_workers": 1},
+        {"adapter": "scripted", "answers": ["a"]},
+    ],
+)
+def test_what_agrees_is_taken(options: dict[str, Any]) -> None:
+    with kedi.interactive(**options) as session:
+        assert session.execute("= ok") == "ok"
+
+
+def test_contexts_may_go_back_to_one_call_at_a_time() -> None:
+    with kedi.context(parallel=True, max_workers=3), kedi.context(parallel=False):
+        kedi.interactive().close()
+    with pytest.raises(ConfigurationError, match="no meaning"):
+        kedi.context(parallel=False, max_workers=3)
+    with pytest.raises(ConfigurationError, match="no meaning"):
+        kedi.configure(parallel=False, max_workers=3)

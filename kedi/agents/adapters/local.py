@@ -76,7 +76,7 @@ class LocalAdapter:
     )
 
     def __init__(self, *, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> None:
-        self._path = None if path is None else Path(path).expanduser()
+        self._path = None if path is None else _check_path(path)
         self._max_tokens = _check_max_tokens(max_tokens)
         self._engine: _Engine | None = None
 
@@ -101,9 +101,11 @@ class LocalAdapter:
         try:
             values = json.loads(text)
         except ValueError as problem:
-            raise ModelCallError(
+            error = ModelCallError(
                 f"the local model's answer is not JSON: {problem}", original=problem
-            ) from problem
+            )
+            error.refused, error.info = True, info
+            raise error from problem
         return Answer(cast("dict[str, Any]", values), info)
 
     async def produce(self, **kw: Any) -> dict[str, Any]:
@@ -155,6 +157,18 @@ class LocalAdapter:
         if engine is None:
             engine = self._engine = _engine_for(self._path or _installed())
         return _read_reply(engine.complete(request), max_tokens, schema is None)
+
+
+def _check_path(value: Any) -> Path:
+    try:
+        path = Path(value).expanduser()
+    except TypeError:
+        raise ConfigurationError(
+            f"`path` of the adapter `local` must be a path, not {type(value).__name__}"
+        ) from None
+    except RuntimeError as error:  # `~name` of nobody
+        raise ConfigurationError(f"`path` of the adapter `local`: {error}") from None
+    return path
 
 
 def _check_max_tokens(value: Any) -> int:
@@ -330,8 +344,11 @@ def _check_file(path: Path) -> None:
 
 
 def create(*, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> LocalAdapter:
-    """Make the adapter for the name ``local``."""
-    return LocalAdapter(path=path, max_tokens=max_tokens)
+    """Make the adapter for the name ``local``; a ``path`` is that of a file which exists."""
+    adapter = LocalAdapter(path=path, max_tokens=max_tokens)
+    if path is not None and not _check_path(path).is_file():
+        raise ConfigurationError(f"`path` of the adapter `local` is no file: {path}")
+    return adapter
 
 
 __all__ = ["MODEL", "LocalAdapter", "create"]
