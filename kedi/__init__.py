@@ -14,11 +14,21 @@ if TYPE_CHECKING:
 
     from kedi.agents.config import configure, context, parallel, reset_config
     from kedi.errors import (
+        KediCompileError,
+        KediError,
+        KediExecutionError,
+        KediKeyExecutionError,
+        KediModelError,
+        KediNameError,
+        KediParseError,
         KediPromiseLeak,
+        KediTypeExecutionError,
+        KediValueExecutionError,
         LoopIterationLimitError,
         SessionDumpError,
         SessionLoadError,
         SessionPersistenceError,
+        SessionStateError,
     )
     from kedi.executors import (
         DefaultExecutor,
@@ -28,6 +38,7 @@ if TYPE_CHECKING:
         MarkdownDebugExporter,
         default_debug_export_path,
     )
+    from kedi.lang import compile_program, parse_program
     from kedi.runtime.program import KediRuntime
     from kedi.runtime.promises import KediPromise, force
     from kedi.session.session import InteractiveSession
@@ -39,6 +50,18 @@ _HOMES = {
     "parallel": "kedi.agents.config",
     "reset_config": "kedi.agents.config",
     "KediPromiseLeak": "kedi.errors",
+    "KediCompileError": "kedi.errors",
+    "KediError": "kedi.errors",
+    "KediExecutionError": "kedi.errors",
+    "KediKeyExecutionError": "kedi.errors",
+    "KediModelError": "kedi.errors",
+    "KediNameError": "kedi.errors",
+    "KediParseError": "kedi.errors",
+    "KediTypeExecutionError": "kedi.errors",
+    "KediValueExecutionError": "kedi.errors",
+    "SessionStateError": "kedi.errors",
+    "compile_program": "kedi.lang",
+    "parse_program": "kedi.lang",
     "LoopIterationLimitError": "kedi.errors",
     "SessionDumpError": "kedi.errors",
     "SessionLoadError": "kedi.errors",
@@ -100,15 +123,26 @@ __all__ = [
     "ExecutorDebugEvent",
     "ExecutorDebugExporter",
     "InteractiveSession",
+    "KediCompileError",
+    "KediError",
+    "KediExecutionError",
+    "KediKeyExecutionError",
+    "KediModelError",
+    "KediNameError",
+    "KediParseError",
     "KediPromise",
     "KediPromiseLeak",
     "KediRuntime",
+    "KediTypeExecutionError",
+    "KediValueExecutionError",
     "LoopIterationLimitError",
     "MarkdownDebugExporter",
     "SessionDumpError",
     "SessionLoadError",
     "SessionPersistenceError",
+    "SessionStateError",
     "__version__",
+    "compile_program",
     "configure",
     "context",
     "default_debug_export_path",
@@ -117,5 +151,6 @@ __all__ = [
     "interactive",
     "load_session",
     "parallel",
+    "parse_program",
     "reset_config",
 ]

@@ -216,3 +216,15 @@ def test_other_sources_keep_their_places(session: InteractiveSession) -> None:
     inner = caught.value.frames[-1]
     assert (inner.span.source_name, inner.span.line) == ("<interactive:1>", 2)
     assert inner.source_line == "  = `1 / 0`"
+
+
+def test_what_hosts_need_stands_at_the_top() -> None:
+    import kedi.errors
+    import kedi.lang
+
+    assert kedi.compile_program is kedi.lang.compile_program
+    assert kedi.parse_program is kedi.lang.parse_program
+    for name, value in vars(kedi.errors).items():
+        if name in kedi.__all__:
+            assert getattr(kedi, name) is value
+    assert issubclass(kedi.KediParseError, kedi.KediError)
