@@ -140,23 +140,17 @@ class _Copy:
             sys.modules.update(kept)
 
     def task(self, before: str, source: str, observer: str | None = None) -> Callable[[], None]:
-        """Runs a program; the session is made and the source compiled outside of it."""
+        """Runs a program, which is compiled beforehand."""
         with self.in_place():
-            session = self.kedi.interactive()
-            session.execute(before)
-            # Compiled by hand, so that only running is measured.
-            unit = session._unit(source, "<bench>", named=False)
-            body = session._compile(unit)
+            lang = importlib.import_module("kedi.lang")
+            runtime = lang.compile_program(lang.parse_program(f"{before}\n{source}"))
             if observer is not None:
-                session.observe(getattr(importlib.import_module("kedi.debugging"), observer)())
-
-        def run() -> None:
-            session._interpreter.run(unit, body, session._scope)
+                runtime.observe(getattr(importlib.import_module("kedi.debugging"), observer)())
 
         def in_place() -> None:
             with self.in_place():
                 for _ in range(10):
-                    run()
+                    runtime.run_main()
 
         return in_place
 
