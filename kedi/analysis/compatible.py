@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from functools import lru_cache
 
+from kedi.syntax.embedded import silent_name
+
 # Which exact builtin types a declared one takes in pydantic's strict mode; the
 # types that are left out (dates, decimals, patterns …) are never judged.
 _TAKES: dict[str, frozenset[str]] = {
@@ -27,7 +29,7 @@ _JUDGED = _TAKES.keys()
 @lru_cache(maxsize=1024)
 def _parsed(text: str) -> ast.expr | None:
     try:
-        return ast.parse(text, mode="eval").body
+        return ast.parse(text, silent_name(text), "eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
 

@@ -11,6 +11,7 @@ import ast
 
 from kedi.analysis.pynames import offset_in
 from kedi.syntax.ast import TypeExpr
+from kedi.syntax.embedded import silent_name
 from kedi.syntax.nodes import Record
 
 BUILTIN_TYPES: frozenset[str] = frozenset(
@@ -134,7 +135,7 @@ def type_tree(expr: TypeExpr) -> ast.expr | None:
 def _expression(text: str, tree: ast.AST | None) -> ast.expr | None:
     if tree is None:
         try:
-            tree = ast.parse(text, mode="eval")
+            tree = ast.parse(text, silent_name(text), "eval")
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return None
     if isinstance(tree, ast.Expression):

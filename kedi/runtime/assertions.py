@@ -112,7 +112,7 @@ def _runner(interpreter: Interpreter, unit: Unit, site: Site, node: syntax.Pytho
     if "assert" not in node.code or interpreter.foreign_executor is not None:
         return None
     plain = python_runner(interpreter, site, node)
-    piece = Piece.of_python(unit, site.stmt, node, site.base_line)
+    piece = Piece.of_python(unit, site.stmt, node, site.base_line).without_warnings()
     if not _keep_operands(piece.body, piece.first_line - 1):
         return None
     # Naming a global has the code made from the tree that was just changed.

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 from kedi.runtime.frames import CURRENT, RunFrame
 from kedi.runtime.traces import ANNOUNCED, is_boundary, is_internal, marks_of
+from kedi.syntax.embedded import silent_name
 
 #: Handlers followed inside one frame before giving up; nested ``try`` are few.
 _MAX_HANDLERS = 200
@@ -339,7 +340,7 @@ def _text_at(filename: str, positions: dis.Positions) -> ast.expr | None:
     lines[0] = lines[0][positions.col_offset :]
     try:
         text = b"".join(lines).decode("utf-8", "surrogatepass")
-        return ast.parse(f"({text})", mode="eval").body
+        return ast.parse(f"({text})", silent_name(text), "eval").body
     except (SyntaxError, ValueError):
         return None
 

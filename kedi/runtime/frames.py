@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Unit:
     """One compiled source: a fragment, a program or a module."""
 
-    __slots__ = ("_lines", "directory", "kind", "source")
+    __slots__ = ("_lines", "directory", "kind", "runs", "source")
 
     def __init__(
         self,
@@ -31,6 +31,8 @@ class Unit:
         self.source = source
         self.kind: Literal["fragment", "program", "module"] = kind
         self.directory = directory
+        #: Whether it is compiled to be run, rather than to see whether it can be.
+        self.runs = True
         self._lines: list[str] | None = None
 
     @property

@@ -18,6 +18,7 @@ from kedi.runtime.linetable import without_first_line
 from kedi.runtime.rewrite import WriteThrough, own_statements, stored_first, walk
 from kedi.source import Span, from_units
 from kedi.syntax.ast import Python, Stmt, TypeExpr
+from kedi.syntax.embedded import may_warn, silent_name
 
 PieceKind = Literal["expr", "stmt", "suite", "type", "prelude"]
 
@@ -46,6 +47,7 @@ class Piece:
         "_body",
         "_compiled",
         "_rewritten",
+        "_told",
         "code",
         "first_line",
         "kind",
@@ -66,6 +68,8 @@ class Piece:
         self._body: list[ast.stmt] | None = None
         self._compiled: CodeType | None = None
         self._rewritten = False
+        # Whether Python has had the chance to warn of the piece.
+        self._told = not unit.runs
 
     @classmethod
     def of_python(cls, unit: Unit, stmt: Stmt, node: Python, base_line: int) -> Piece:
@@ -96,7 +100,7 @@ class Piece:
         # The parenthesis keeps the expression at its own column and allows line breaks in it.
         source = f"({' ' * (self.width - 1)}{self.code}\n)" if self.width else self.code
         try:
-            value = ast.parse(source, mode="eval").body
+            value = ast.parse(source, silent_name(self.code), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self.refusal(error) from None
         return [
@@ -111,7 +115,7 @@ class Piece:
 
     def _statements(self) -> list[ast.stmt]:
         try:
-            body = ast.parse(self.code).body
+            body = ast.parse(self.code, silent_name(self.code)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self.refusal(error) from None
         if self.width:
@@ -124,6 +128,7 @@ class Piece:
         ``shared`` names become globals of it. Raises :class:`KediParseError` for what only
         Python's compiler finds, such as ``break`` outside a loop.
         """
+        self._tell()
         code = None if shared or self._rewritten else self._from_text()
         if code is None:
             code = self._from_tree(shared)
@@ -146,7 +151,7 @@ class Piece:
         else:
             return None
         try:
-            outer = compile(text, self.unit.name, mode, dont_inherit=True)
+            outer = compile(text, silent_name(self.code), mode, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
@@ -156,23 +161,13 @@ class Piece:
         body = list(self.body)
         if shared:
             body.insert(0, ast.Global(names=list(shared), **_START))
-        if not body:
-            body.append(ast.Pass(**_START))
-        function = ast.FunctionDef(
-            name=CODE_NAMES[self.kind],
-            args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
-            body=body,
-            decorator_list=[],
-            **_START,
-        )
-        if "type_params" in ast.FunctionDef._fields:
-            function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
-        outer = self._compile([function])
+        outer = self._compile([_wrapper(body, CODE_NAMES[self.kind])])
         code = next(const for const in outer.co_consts if isinstance(const, CodeType))
         return _placed(code, self.unit, self.first_line - 1, self.kind)
 
     def module(self) -> CodeType:
         """Code of a module body: every name it binds lands in its globals."""
+        self._tell()
         return _placed(self._compile(self.body), self.unit, self.first_line - 1, self.kind)
 
     def global_function(self) -> tuple[CodeType | None, frozenset[str]]:
@@ -195,9 +190,43 @@ class Piece:
     def _compile(self, body: list[ast.stmt]) -> CodeType:
         tree = ast.Module(body=body, type_ignores=[])
         try:
-            return compile(tree, self.unit.name, "exec", dont_inherit=True)
+            # `_placed` gives it its file.
+            return compile(tree, silent_name(self.code), "exec", dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise self.refusal(error) from None
+
+    def without_warnings(self) -> Piece:
+        """The same piece, of which another one lets Python warn."""
+        self._told = True
+        return self
+
+    def _tell(self) -> None:
+        """Let Python warn of the piece once, at its file and line.
+
+        Everything else is compiled silently: a piece may be compiled in several variants, at
+        lines that are moved afterwards. Raises :class:`KediParseError` where the program's
+        filters make an error of a warning.
+        """
+        if self._told or self._compiled is not None:
+            return
+        self._told = True
+        if not may_warn(self.code):
+            return
+        above = "\n" * (self.first_line - 1)
+        expression = self.kind in ("expr", "type")
+        text = f"{above}({self.code}\n)" if expression else f"{above}{self.code}"
+        try:
+            tree = ast.parse(text, self.unit.name)
+            if self.kind != "prelude":
+                tree.body = [_wrapper(tree.body)]
+            compile(ast.fix_missing_locations(tree), self.unit.name, "exec", dont_inherit=True)
+        except SyntaxError as error:
+            if error.lineno is not None:
+                error.lineno -= self.first_line - 1
+                error.end_lineno = error.lineno
+            raise self.refusal(error) from None
+        except (ValueError, RecursionError, MemoryError):
+            return
 
     def refusal(self, error: BaseException) -> KediParseError:
         """The parse error for what Python said, at its own line and column."""
@@ -258,6 +287,20 @@ class Piece:
         ``max = max(a, b)`` works in a module; with a local of a function it would not.
         """
         return frozenset(name for name in names if not stored_first(self.body, name))
+
+
+def _wrapper(body: list[ast.stmt], name: str = "f") -> ast.FunctionDef:
+    """A function without parameters around statements."""
+    function = ast.FunctionDef(
+        name=name,
+        args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[]),
+        body=body or [ast.Pass(**_START)],
+        decorator_list=[],
+        **_START,
+    )
+    if "type_params" in ast.FunctionDef._fields:
+        function.type_params = []  # pyright: ignore[reportAttributeAccessIssue]
+    return function
 
 
 def own_locals(code: CodeType) -> frozenset[str]:

@@ -33,6 +33,7 @@ def check_fragment(
     from kedi.syntax import parse
 
     unit = make_unit(source, "<input>", named=False)
+    unit.runs = False
     result = parse(source, unit.name, mode="fragment")
     if result.status != "complete":
         return result

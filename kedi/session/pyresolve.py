@@ -25,6 +25,7 @@ from kedi.session.static import (
     slots_of,
 )
 from kedi.syntax.ast import Procedure, TypeDef
+from kedi.syntax.embedded import silent_name
 
 _BUILTINS = builtins.__dict__
 _MOST = 2_000
@@ -72,7 +73,7 @@ class Resolver:
         if not source or len(source) > _MOST:
             return None
         try:
-            tree = ast.parse(f"({source})", mode="eval").body
+            tree = ast.parse(f"({source})", silent_name(source), "eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
         return self._node(tree, 0)

@@ -42,11 +42,46 @@ _SIMPLE = re.compile(
     r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|(?:^|,)\s*\*|\b\d\w*\s*[(\[]|\]\s*\())"
     r"[\w .,:+\-*/%()\[\]{}<>=!&|^~@]+"
 )
+# What Python may warn of while it compiles: escapes, numbers glued to a word, `is` with a
+# literal, calls and subscripts of literals, asserted tuples, jumps out of `finally`.
+_MAY_WARN = re.compile(
+    r"""\\|\b\d[\w.]*(?:and|or|if|else|in|is|not|for)\b|\bis\b|\bassert\s*\(|\bfinally\b|~\s*[TF]"""
+    r"""|["']\s*[(\[]|\b\d[\w.]*\s*[(\[]"""
+    r"""|\b(?:True|False|None)\s*[(\[]|\.\.\.\s*[(\[]"""
+)
+_BRACKETS_IN_ROW = re.compile(r"[)\]}]\s*[(\[]")
+# A bracket that makes a value rather than calling or subscripting one.
+_DISPLAY = re.compile(
+    r"(?:^|[^\w)\]}\s]|\w\s+|\n|\b(?:and|or|not|in|is|if|else|return|yield|await|assert|lambda))"
+    r"\s*[(\[{]"
+)
+#: The file name of code that is compiled to be checked, under which warnings are not shown.
+SILENT = "<kedi check>"
 _BLANK_LINE = re.compile(r"\n[ \t]*+(?=\n)")
 
 _trees: TwoGenerations[tuple[Kind, str], ast.AST | tuple[str, int, int, int, int]] = TwoGenerations(
     8192
 )
+
+
+def may_warn(code: str) -> bool:
+    """Whether Python may warn of something in ``code`` when it compiles it."""
+    if _MAY_WARN.search(code):
+        return True
+    return _BRACKETS_IN_ROW.search(code) is not None and _DISPLAY.search(code) is not None
+
+
+def silent_name(code: str) -> str:
+    """A file name under which ``code`` can be compiled without warnings being shown.
+
+    Python's filters are of the whole process, and changing them for a while would disturb
+    other threads; this one concerns no other code, so it may stay.
+    """
+    if may_warn(code):
+        import warnings
+
+        warnings.filterwarnings("ignore", module=rf"{SILENT}\Z")
+    return SILENT
 
 
 def depth_after(code: str) -> int:
@@ -118,7 +153,7 @@ def compile_simple(text: str, code: str, code_start: int) -> CodeType | None:
     parenthesis around it cannot be closed from within and that Python has nothing to warn of,
     since a warning would need the name of the source.
     """
-    if not _SIMPLE.fullmatch(code) or (")" in code and not _closes_own(code)):
+    if not _SIMPLE.fullmatch(code) or (")" in code and not _closes_own(code)) or may_warn(code):
         return None
     before = text[text.rfind("\n", 0, code_start) + 1 : code_start]
     width = len(before) if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
@@ -194,13 +229,14 @@ def _check(code: str, kind: Kind) -> ast.AST | tuple[str, int, int, int, int]:
 
 
 def _parse(code: str, kind: Kind) -> ast.AST:
+    name = silent_name(code)
     if kind == "expr":
-        expression = compile(code, "<kedi>", "eval", _ONLY_AST, True)
+        expression = compile(code, name, "eval", _ONLY_AST, True)
         assert isinstance(expression, ast.Expression)
         if _needs_compiler(code):
-            compile(expression, "<kedi>", "eval", 0, True)
+            compile(expression, name, "eval", 0, True)
         return expression
-    tree = compile(code, "<kedi>", "exec", _ONLY_AST, True)
+    tree = compile(code, name, "exec", _ONLY_AST, True)
     assert isinstance(tree, ast.Module)
     if kind == "suite":
         if _needs_compiler(code):
@@ -209,7 +245,7 @@ def _parse(code: str, kind: Kind) -> ast.AST:
     if len(tree.body) != 1:
         raise _not_one_statement(tree, code)
     if _needs_compiler(code):
-        compile(tree, "<kedi>", "exec", 0, True)
+        compile(tree, name, "exec", 0, True)
     return tree
 
 
@@ -235,13 +271,13 @@ def _not_one_statement(tree: ast.Module, code: str) -> SyntaxError:
 def _check_suite(tree: ast.Module, code: str) -> None:
     """Compile a suite as Kedi will run it: a ``return`` at its top level ends it."""
     if "return" not in code or not _returns(tree.body):
-        compile(tree, "<kedi>", "exec", 0, True)
+        compile(tree, SILENT, "exec", 0, True)
         return
     wrapper = ast.parse("def _suite(): pass", "<kedi>")
     function = wrapper.body[0]
     assert isinstance(function, ast.FunctionDef)
     function.body = tree.body
-    compiled = compile(wrapper, "<kedi>", "exec", 0, True)
+    compiled = compile(wrapper, SILENT, "exec", 0, True)
     for constant in compiled.co_consts:
         flags = getattr(constant, "co_flags", 0)
         if flags & (0x20 | 0x200):  # a generator: the suite itself yields

@@ -126,7 +126,8 @@ def fence_python(text: str, start: int, end: int) -> Python:
         raw = text[opening + 1 : closing]
         code_start = opening + 1 + indent
         code = _dedent(text, raw, margin, opening + 1) if indent else raw
-        code_start = min(code_start, closing)
+        # A blank first line may be shorter than the indentation.
+        code_start = min(code_start, text.index("\n", opening + 1))
     tree = parse_python(text, code, code_start, "suite", indent)
     return Python(start, end, code, code_start, "suite", indent, False, tree)
 

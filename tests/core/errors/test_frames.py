@@ -345,3 +345,10 @@ def test_syntax_errors_at_run_time_are_errors_of_the_program() -> None:
     assert isinstance(error.original, SyntaxError)
     assert "some.py" in error.message
     assert trace(error)[-1] == "python statement @1:1:2-35"
+
+
+def test_a_fence_that_begins_with_a_blank_line_keeps_its_lines() -> None:
+    with kedi.interactive() as session, pytest.raises(KediExecutionError) as caught:
+        session.execute("@f():\n  ```\n\n  x = 1 / 0\n  ```\n  = x\n= <f()>")
+    assert caught.value.frames[-1].span[1:] == (4, 7, 4, 12)
+    assert caught.value.frames[-1].source_line == "  x = 1 / 0"
