@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from typing import Any
+from typing import Any, cast
 
 #: Longer integers are not written out: Python refuses to, or takes its time.
 _MAX_BITS = 4000
@@ -59,7 +59,7 @@ def _int_repr(value: int) -> str:
 
 
 def _failed(value: Any, problem: BaseException) -> str:
-    kind: type[Any] = type(value)
+    kind = cast("type[Any]", type(value))
     if kind in (list, tuple, dict, set, frozenset):
         # Something inside it; which of its items cannot be said in a few words.
         return f"<{kind.__name__} of {len(value)} items whose repr raised {type(problem).__name__}>"

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from kedi.analysis.names import ModuleNotFound
+from kedi.analysis.names import ModuleBroken, ModuleNotFound
 from kedi.diagnostics import Diagnostic
 from kedi.source import Span
 from kedi.syntax.nodes import Record
@@ -125,19 +125,37 @@ def is_within(path: Path, root: Path) -> bool:
 def resolve(
     path: str, base_dir: Path | None, registry_home: Path | None, bundled: Path | None = BUNDLED
 ) -> Path:
-    """The file ``> import: path`` means. Raises :class:`ModuleNotFound` with all candidates."""
+    """The file ``> import: path`` means.
+
+    Raises :class:`ModuleNotFound` with all candidates, and :class:`ModuleBroken` for an
+    installed package whose manifest says nothing usable.
+    """
     problem = path_problem(path)
     if problem is not None:
         raise ModuleNotFound((), problem)
     tried: list[Path] = []
     for item in _candidates(path, base_dir, registry_home, bundled):
         tried.append(item.path)
-        if item.path.name == MANIFEST or not _exists(item.path):
+        if item.path.name == MANIFEST:
+            if registry_home is not None and item.path.parent.parent == registry_home:
+                _refuse_broken(item.path)
+            continue
+        if not _exists(item.path):
             continue
         if item.root is not None and not is_within(item.path, item.root):
             raise ModuleNotFound(tried, f"{item.path} leads out of {item.root}")
         return item.path
     raise ModuleNotFound(tried)
+
+
+def _refuse_broken(manifest: Path) -> None:
+    """Raise :class:`ModuleBroken` for a manifest that is there and has faults."""
+    from kedi.analysis.package import read_manifest
+
+    if manifest.is_file():
+        _, diagnostics = read_manifest(manifest)
+        if diagnostics:
+            raise ModuleBroken(diagnostics)
 
 
 def _exists(path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, cast
 
 from kedi.runtime.program import KediRuntime, compile_program
 from kedi.syntax.ast import ParseResult, Program
@@ -38,12 +38,13 @@ def parse_program(
 
 
 def _text(name: str, value: Any) -> str:
-    try:
-        text: Any = os.fspath(value)
-    except TypeError:
-        text = None
+    text: Any = None
+    if isinstance(value, str | os.PathLike):
+        text = os.fspath(cast("os.PathLike[str]", value))
     if not isinstance(text, str):
-        raise TypeError(f"`{name}` is text or a path of text, not {type(value).__name__}")
+        raise TypeError(
+            f"`{name}` is text or a path of text, not {cast('type[Any]', type(value)).__name__}"
+        )
     return text
 
 

@@ -101,9 +101,6 @@ class ModuleLoader:
             before = dict_get(scope, name)
             if before is not None and before is not value:
                 EPOCH[0] += 1  # It may be a type that procedures look up by this name.
-            before = dict_get(scope, name)
-            if before is not None and before is not value:
-                EPOCH[0] += 1  # It may be a type that procedures look up by this name.
             bind(frame, scope, name, value, contract)
 
     def _initialised(self, file: Path) -> Scope:

@@ -295,3 +295,13 @@ def test_an_open_document_stands_for_its_file(write, tmp_path):
     assert set(graph.exports("m", root).names) == {"new"}
     reader.text = "[newer] = 1\n> export: *\n"
     assert set(graph.exports("m", root).names) == {"newer"}
+
+
+def test_an_installed_package_with_a_broken_manifest_is_broken_not_missing(tmp_path: Path) -> None:
+    manifest = tmp_path / "registry" / "pk" / "package.kedi"
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("= <\n", encoding="utf-8")
+    graph = ModuleGraph(registry_home=tmp_path / "registry")
+    with pytest.raises(ModuleBroken) as caught:
+        graph.resolve("pk", tmp_path)
+    assert caught.value.diagnostics[0].span[:2] == (str(manifest), 1)
