@@ -13,15 +13,29 @@ refuses what cannot be restored, collecting every problem.
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, islice
-from math import isfinite
-from operator import eq, itemgetter
+from collections.abc import Callable
 from types import FunctionType
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import orjson
 
+from kedi.runtime.directives import ProfileValue
+from kedi.session.codec_basics import (
+    FACTORIES,
+    MAX_DEPTH,
+    MAX_REPEATED,
+    MIN_COLUMN,
+    NONE,
+    SIMPLE,
+    Definitions,
+    Handler,
+    NeedsPlain,
+    NoDefinitions,
+    is_unicode,
+    typeof,
+)
+from kedi.session.codec_columns import ListWriter
+from kedi.session.codec_plain import plain_ids
 from kedi.session.refusals import reason_for
 from kedi.session.snapshot_atoms import (
     JSON_MAX,
@@ -32,86 +46,16 @@ from kedi.session.snapshot_atoms import (
     encode_float,
     encode_int,
     encode_str,
-    pack_floats,
 )
-from kedi.session.snapshot_paths import (
-    ATTRIBUTE,
-    PLACE,
-    Node,
-    is_inside,
-    path_text,
-)
-from kedi.session.static import is_real, kind_of, namespace_of
+from kedi.session.snapshot_paths import ATTRIBUTE, PLACE, Node, path_text
+from kedi.session.static import is_real, namespace_of
 
-Handler = Callable[[Any, Node, int], Any]
-
-TAGS = frozenset(
-    {
-        *("(", "[", "{", "<", ">", "@", "@?", "#", "*", "!"),
-        *(":int", ":float", ":str", ":bytes", ":bytearray", ":complex", ":decimal"),
-        *(":fraction", ":uuid", ":date", ":datetime", ":time", ":timedelta", ":path"),
-        *(":pattern", ":range", ":deque", ":odict", ":ddict", ":counter"),
-        *(":dict", ":floats", ":dicts", ":tuples", ":lists", ":sets", ":frozensets", ":instances"),
-    }
-)
-"""First items that make an array a tagged one."""
-
-FACTORIES: dict[str, Any] = {
-    item.__name__: item
-    for item in (
-        *(bool, int, float, complex, str, bytes, bytearray),
-        *(list, tuple, dict, set, frozenset, object),
-    )
-}
-"""Factories that a ``defaultdict`` may have, by name."""
-
-MAX_DEPTH = 60
-"""Levels of one JSON tree; what is deeper continues in a cell of its own."""
-
-MAX_REPEATED = 300_000
-"""Parts of values that occur again within elements of sets, which are written in full each time."""
-
-MIN_COLUMN = 16
-"""Items of one class from which on a list is written by columns."""
-
-typeof: Callable[[Any], type[Any]] = type
-_FIRST_CHECK = 100_000
-_NONE = type(None)
-_PLAIN = frozenset({str, int, bool, _NONE})
-_SIMPLE = frozenset({str, int, bool, _NONE, float})
-_FEW: frozenset[type] = frozenset({bool, _NONE})
 _ORDERED = (str, int, bytes)
 _LONG_BYTES = 256
+_ATOMIC = frozenset({*SIMPLE, *WRITERS, tuple, frozenset})
 
 
-class Definitions(Protocol):
-    """What the encoder asks about types, procedures and profiles."""
-
-    def index_of(self, value: Any) -> int | str:
-        """The index in the snapshot's table of definitions, or the reason against it."""
-        ...
-
-    def position_of(self, value: Any) -> tuple[int, int]:
-        """``(fragment, line)``: an order of definitions that lasts."""
-        ...
-
-
-class NoDefinitions:
-    """For values in which no definition may occur."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-
-    def index_of(self, value: Any) -> int | str:
-        """Always the reason."""
-        return self.reason
-
-    def position_of(self, value: Any) -> tuple[int, int]:
-        """Never asked."""
-        return 0, 0
-
-
-class Encoder:
+class Encoder(ListWriter):
     """Writes values; ``problems`` are ``(node, reason)`` of everything refused.
 
     ``seen`` maps the identity of every mutable object to where it was first
@@ -129,33 +73,15 @@ class Encoder:
         columns: bool = True,
         holes: bool = False,
     ) -> None:
-        self.definitions = definitions
-        self.columns = columns
-        self.holes = holes
-        self.with_cells = cells
-        self.problems: list[tuple[Node, str]] = []
-        self.seen: dict[int, Node] = {}
-        self.cells: list[Any] = []
-        self.tagged = False
-        self.exact = False
-        self._queue: list[tuple[int, Any, Node, bool]] = []
-        self._written: dict[int, Any] = {}
-        self._mixed: dict[int, Node] = {}
-        self._refs: list[list[Any]] = []
-        self._put_off: dict[int, Node] = {}
-        self._claims: list[int] = []
-        self._check_at = _FIRST_CHECK
-        self._hashed = 0
-        self._in_key = 0
-        self._in_keys: set[int] = set()
+        super().__init__(definitions, cells=cells, columns=columns, holes=holes)
+        self._elements_met: set[int] = set()
         self._repeated = 0
-        self._plain: frozenset[type] = _PLAIN
-        self._handlers: dict[type, Handler] = {
+        self._handlers = {
             str: self._str,
             int: self._int,
             float: self._float,
             bool: lambda value, node, depth: value,
-            _NONE: lambda value, node, depth: value,
+            NONE: lambda value, node, depth: value,
             list: self._list,
             dict: self._dict,
             tuple: self._tuple,
@@ -200,14 +126,6 @@ class Encoder:
         self._order_cells()
         return self.cells
 
-    def meets(self, ids: Mapping[int, Any]) -> bool:
-        """Whether one of these objects is in a column, where its place is not known."""
-        return bool(ids) and any(map(ids.__contains__, self._claims))
-
-    def _mode(self, exact: bool) -> None:
-        self.exact = exact
-        self._plain = _FEW if exact else _PLAIN
-
     # ── any value ────────────────────────────────────────────────────────────
 
     def _value(self, value: Any, node: Node, depth: int) -> Any:
@@ -216,18 +134,6 @@ class Encoder:
         if handler is None:
             handler = self._other(kind, value)
         return handler(value, node, depth)
-
-    def refuse(self, node: Node, reason: str) -> Any:
-        """Note a problem; what stands for the value in the tree."""
-        self.problems.append((node, reason))
-        if not self.holes:
-            return None
-        self.tagged = True
-        return ["!", len(self.problems) - 1]
-
-    def _tag(self, tree: list[Any]) -> list[Any]:
-        self.tagged = True
-        return tree
 
     def _str(self, value: str, node: Node, depth: int) -> Any:
         if self.exact:
@@ -254,7 +160,7 @@ class Encoder:
 
     def _other(self, kind: type[Any], value: Any) -> Handler:
         """The handler of a class that is met for the first time."""
-        if is_real(value, type) or kind is FunctionType or kind.__name__ == "ProfileValue":
+        if is_real(value, type) or kind is FunctionType or kind is ProfileValue:
             return self._definition
         if "__kedi_site__" not in namespace_of(kind):
             return lambda value, node, depth: self.refuse(node, reason_for(value))
@@ -271,247 +177,7 @@ class Encoder:
         index = self.definitions.index_of(value)
         return self.refuse(node, index) if isinstance(index, str) else self._tag(["#", index])
 
-    # ── identity ─────────────────────────────────────────────────────────────
-
-    def _again(self, value: Any, node: Node, first: Node) -> Any:
-        kind = kind_of(value).__name__
-        if is_inside(node, first):
-            reason = f"this {kind} contains itself: it is also `{path_text(first)}`"
-        else:
-            reason = (
-                f"this {kind} is also `{path_text(first)}`, and a snapshot would make two of it: "
-                "keep it in one place, or give each its own copy"
-            )
-        return self.refuse(node, reason)
-
-    def _deeper(self, value: Any, node: Node) -> Any:
-        if not self.with_cells or (self._hashed and self.holes):
-            return self.refuse(node, "it is nested too deeply")
-        self.cells.append(None)
-        self._queue.append((len(self.cells) - 1, value, node, self.exact))
-        self._put_off[len(self.cells) - 1] = node
-        return self._tag(self._reference(len(self.cells) - 1))
-
-    def _reference(self, cell: int) -> list[Any]:
-        tree = ["*", cell]
-        self._refs.append(tree)
-        return tree
-
-    def _share(self, value: Any, tree: list[Any]) -> Any:
-        """An immutable value met again: both places refer to one cell."""
-        self.tagged = True
-        if tree[0] != "*":
-            self.cells.append(tree.copy())
-            tree[:] = ["*", len(self.cells) - 1]
-            self._refs.append(tree)
-        return self._reference(tree[1])
-
-    def _order_cells(self) -> None:
-        """Number the cells so that each refers to lower ones only."""
-        if not self.cells:
-            return
-        wanted = [[ref[1] for ref in _references(tree)] for tree in self.cells]
-        number: dict[int, int] = {}
-        for start in range(len(self.cells)):
-            if start in number:
-                continue
-            path = [start]
-            left = [iter(wanted[start])]
-            entered = {start}
-            while path:
-                cell = next((item for item in left[-1] if item not in number), None)
-                if cell is None:
-                    left.pop()
-                    entered.discard(path[-1])
-                    number[path.pop()] = len(number)
-                elif cell in entered:
-                    # Immutable values are put off like others, and one can hold itself.
-                    self._refuse_cycle(path)
-                    return
-                else:
-                    path.append(cell)
-                    left.append(iter(wanted[cell]))
-                    entered.add(cell)
-        trees = self.cells
-        self.cells = [None] * len(trees)
-        for cell, new in number.items():
-            self.cells[new] = trees[cell]
-        for ref in self._refs:
-            ref[1] = number[ref[1]]
-
-    def _refuse_cycle(self, path: list[int]) -> None:
-        """A cycle of cells goes through one that was put off, whose place is known."""
-        node = next((self._put_off[cell] for cell in reversed(path) if cell in self._put_off), None)
-        assert node is not None
-        self.problems.append((node, "it contains itself"))
-
-    # ── containers ───────────────────────────────────────────────────────────
-
-    def _items(self, value: Any, node: Node, depth: int) -> Any:
-        """The items of a list or tuple: ``value`` itself when nothing in it needs a tag."""
-        plain = self._plain
-        handlers = self._handlers
-        out: list[Any] | None = None
-        for index, item in enumerate(value):
-            kind = typeof(item)
-            if kind in plain or (kind is float and item - item == 0.0):
-                continue
-            handler = handlers.get(kind)
-            if handler is None:
-                handler = self._other(kind, item)
-            tree = handler(item, (node, index), depth)
-            if tree is not item:
-                if out is None:
-                    out = list(value)
-                out[index] = tree
-        return value if out is None else out
-
-    def _list(self, value: list[Any], node: Node, depth: int) -> Any:
-        seen = self.seen
-        key = id(value)
-        if key in seen:
-            return self._again(value, node, seen[key])
-        seen[key] = node
-        if not value:
-            return value
-        tree = self._sequence(value, node, depth)
-        if tree is None:
-            del seen[key]
-            return self._deeper(value, node)
-        return tree
-
-    def _sequence(self, value: Any, node: Node, depth: int) -> Any:
-        """The tree of a list with these items; ``None`` when it must go to a cell of its own."""
-        kinds: set[type[Any]] = set(map(type, value))
-        if not self.exact and kinds <= _SIMPLE and (float not in kinds or _finite(kinds, value)):
-            if len(kinds) == 1 and float in kinds and self.columns and _is_long(value):
-                return self._tag([":floats", pack_floats(value)])
-            tree = value
-        elif depth >= MAX_DEPTH:
-            return None
-        else:
-            if len(kinds) == 1 and len(value) >= MIN_COLUMN and self.columns:
-                kind = next(iter(kinds))
-                tree = self._column(kind, value, node, depth + 1)
-                if tree is not None:
-                    self.tagged = True
-                    return tree
-            tree = self._items(value, node, depth + 1)
-        first = value[0]
-        if type(first) is str and first in TAGS:
-            return self._tag(["[", *tree])
-        return tree
-
-    # ── columns ──────────────────────────────────────────────────────────────
-
-    def _column(self, kind: type[Any], value: Any, node: Node, depth: int) -> list[Any] | None:
-        """The compact tree of a long list whose items have one class, if there is one."""
-        if kind is dict:
-            return self._dicts(value, node, depth)
-        if kind is tuple:
-            return self._tuples(value, node, depth)
-        if kind is list:
-            self._claim(value)
-            return self._flat(":lists", value, node, depth)
-        if kind in (set, frozenset):
-            return self._sets(kind, value, node, depth)
-        if kind is float and not _finite({float}, value):
-            return [":floats", pack_floats(value)]
-        if "__kedi_site__" not in namespace_of(kind):
-            return None
-        return self._rows(kind, value, node, depth)
-
-    def _claim(self, value: Any) -> None:
-        """Note the items of a column as met; whether they were met before is looked at in bulk."""
-        self._add_claims(map(id, value))
-
-    def _add_claims(self, ids: Iterable[int]) -> None:
-        self._claims += ids
-        if len(self._claims) > self._check_at:
-            self._check_claims()
-            self._check_at = 2 * len(self._claims)
-
-    def _check_claims(self) -> None:
-        """Raise :class:`NeedsPlain` when an object was met twice."""
-        if _repeats([*self._claims, *self.seen]):
-            raise NeedsPlain
-
-    def _parts(self, columns: Any, node: Node, depth: int) -> list[Any] | None:
-        """The trees of several lists; ``None`` when one is too deep."""
-        trees: list[Any] = []
-        for column in columns:
-            tree: Any = self._sequence(column, node, depth) if column else []
-            if tree is None:
-                return None
-            trees.append(tree)
-        return trees
-
-    def _dicts(self, value: Any, node: Node, depth: int) -> list[Any] | None:
-        shapes: set[tuple[Any, ...]] = set(map(tuple, value))
-        if len(shapes) != 1:
-            return None
-        names = shapes.pop()
-        if not names or not all(map(_is_unicode, names)):
-            return None
-        if depth + 2 >= MAX_DEPTH:
-            return None
-        self._claim(value)
-        columns = self._parts([list(map(itemgetter(name), value)) for name in names], node, depth)
-        return self._or_deeper(columns and [":dicts", list(names), *columns])
-
-    def _tuples(self, value: Any, node: Node, depth: int) -> list[Any] | None:
-        lengths = set(map(len, value))
-        if len(lengths) != 1 or 0 in lengths or depth + 2 >= MAX_DEPTH:
-            return None
-        if self._in_key or _repeats(map(id, value)):
-            return None
-        columns = self._parts(zip(*value, strict=True), node, depth)
-        return self._or_deeper(columns and [":tuples", *columns])
-
-    def _flat(self, tag: str, value: Any, node: Node, depth: int) -> list[Any] | None:
-        flat = list(chain.from_iterable(value))
-        if depth + 2 >= MAX_DEPTH:
-            return self._or_deeper(None)
-        columns = self._parts([flat], node, depth)
-        return self._or_deeper(columns and [tag, list(map(len, value)), *columns])
-
-    def _sets(self, kind: type[Any], value: Any, node: Node, depth: int) -> list[Any] | None:
-        inner: set[type[Any]] = set(map(type, chain.from_iterable(value)))
-        if len(inner) != 1 or next(iter(inner)) not in (int, str):
-            return None
-        if kind is frozenset:
-            if self._in_key or _repeats(map(id, value)):
-                return None
-            return self._flat(":frozensets", list(map(sorted, value)), node, depth)
-        self._claim(value)
-        return self._flat(":sets", list(map(sorted, value)), node, depth)
-
-    def _rows(self, kind: type[Any], value: Any, node: Node, depth: int) -> list[Any] | None:
-        index = self.definitions.index_of(kind)
-        if isinstance(index, str) or depth + 2 >= MAX_DEPTH:
-            return None
-        names = tuple(kind.__pydantic_fields__)
-        stored: list[dict[str, Any]] = [item.__dict__ for item in value]
-        given: set[str] = value[0].__pydantic_fields_set__
-        if not names or set(map(tuple, stored)) != {names} or not given <= set(names):
-            return None
-        for item in value:
-            if (
-                item.__pydantic_fields_set__ != given
-                or item.__pydantic_extra__
-                or item.__pydantic_private__
-            ):
-                return None
-        self._claim(value)
-        columns = self._parts([list(map(itemgetter(name), stored)) for name in names], node, depth)
-        places = [place for place, name in enumerate(names) if name in given]
-        return self._or_deeper(columns and [":instances", index, places, *columns])
-
-    def _or_deeper(self, tree: list[Any] | None) -> list[Any] | None:
-        if tree is None:
-            # Items are noted as seen already: only a fresh start can put them elsewhere.
-            raise NeedsPlain
-        return tree
+    # ── dicts and tuples ─────────────────────────────────────────────────────
 
     def _dict(self, value: dict[Any, Any], node: Node, depth: int) -> Any:
         seen = self.seen
@@ -525,7 +191,7 @@ class Encoder:
             del seen[key]
             return self._deeper(value, node)
         if self.exact:
-            text = all(map(_is_unicode, value))
+            text = all(map(is_unicode, value))
         else:
             text = type(next(iter(value))) is str
         if not text:
@@ -587,7 +253,7 @@ class Encoder:
         if not value:
             return ["("]
         key = id(value)
-        if not self._in_key:
+        if not self._in_set:
             known = self._written.get(key)
             if known is not None:
                 return self._share(value, known)
@@ -605,10 +271,10 @@ class Encoder:
         self, value: Any, tree: list[Any], node: Node, before: int, problems: int
     ) -> None:
         """Keep an immutable container for the case that it is met again."""
-        if self._in_key:
-            if id(value) in self._in_keys:
+        if self._in_set:
+            if id(value) in self._elements_met:
                 self._count(len(tree), node)
-            self._in_keys.add(id(value))
+            self._elements_met.add(id(value))
         elif len(self.seen) > before or len(self.problems) > problems:
             # Something in it is mutable: a second place for the tuple is a second one for that.
             self._mixed[id(value)] = node
@@ -622,7 +288,7 @@ class Encoder:
 
     def _bytes(self, value: bytes, node: Node, depth: int) -> Any:
         self.tagged = True
-        if len(value) >= _LONG_BYTES and self.with_cells and not self._in_key:
+        if len(value) >= _LONG_BYTES and self.with_cells and not self._in_set:
             known = self._written.get(id(value))
             if known is not None:
                 return self._share(value, known)
@@ -643,7 +309,7 @@ class Encoder:
         return self._elements("<", value, node, depth)
 
     def _frozenset(self, value: frozenset[Any], node: Node, depth: int) -> Any:
-        if not self._in_key:
+        if not self._in_set:
             known = self._written.get(id(value))
             if known is not None:
                 return self._share(value, known)
@@ -668,12 +334,12 @@ class Encoder:
                 return [tag, *ordered]
             value = ordered
         problems = len(self.problems)
-        self._in_key += 1
+        self._in_set += 1
         try:
             place = (node, "{…}", PLACE)
             trees = [self._key(item, place, depth + 1) for item in self._stable(value)]
         finally:
-            self._in_key -= 1
+            self._in_set -= 1
         if len(self.problems) > problems:
             return self._whole(node, problems) if self.holes else None
         if type(value) is not list:
@@ -694,7 +360,7 @@ class Encoder:
 
     def _is_definition(self, value: Any) -> bool:
         kind = typeof(value)
-        return is_real(value, type) or kind is FunctionType or kind.__name__ == "ProfileValue"
+        return is_real(value, type) or kind is FunctionType or kind is ProfileValue
 
     def _deque(self, value: deque[Any], node: Node, depth: int) -> Any:
         first = self.seen.setdefault(id(value), node)
@@ -777,110 +443,4 @@ class Encoder:
         return handle
 
 
-class NeedsPlain(Exception):
-    """The values must be encoded again without columns."""
-
-
-def plain_ids(value: Any) -> list[int] | None:
-    """Identities of all containers of a value that is JSON as it stands, ``None`` for others.
-
-    Integers beyond 64 bits, text with lone surrogates and later keys that are not text are
-    left to the JSON writer, which refuses them. Long lists that columns would make smaller
-    are not plain in this sense.
-    """
-    ids: list[int] = []
-    note = ids.append
-    check_at = _FIRST_CHECK
-
-    def scan(value: Any, depth: int) -> bool:
-        nonlocal check_at
-        note(id(value))
-        if typeof(value) is list:
-            items = value
-        else:
-            for key in value:
-                if typeof(key) is not str:
-                    return False
-                break
-            items = value.values()
-        kinds = set(map(typeof, items))
-        if kinds <= _PLAIN:
-            return True
-        if depth >= MAX_DEPTH or not kinds <= _JSON:
-            return False
-        if len(kinds) == 1 and items is value and len(value) >= MIN_COLUMN:
-            return False
-        for item in items:
-            kind = typeof(item)
-            if kind is list or kind is dict:
-                if not scan(item, depth + 1):
-                    return False
-            elif kind is float and item - item != 0.0:
-                return False
-        if len(ids) > check_at:
-            # One that is met over and over again would be visited over and over again.
-            if _repeats(ids):
-                return False
-            check_at = 2 * len(ids)
-        return True
-
-    return ids if scan(value, 0) else None
-
-
-_JSON: frozenset[type] = _SIMPLE | {list, dict}
-
-
-def _repeats(ids: Iterable[int]) -> bool:
-    """Whether an identity occurs twice. Objects made in turn lie in turn: sorting is quick."""
-    ordered = sorted(ids)
-    return any(map(eq, ordered, islice(ordered, 1, None)))
-
-
-def _finite(kinds: set[type[Any]], value: Any) -> bool:
-    if len(kinds) == 1:
-        return all(map(isfinite, value))
-    return all(item - item == 0.0 for item in value if type(item) is float)
-
-
-_SAMPLE = 32
-_PACKED = 12
-
-
-def _is_long(value: Any) -> bool:
-    """Whether floats take less room packed than as decimal text, judged by the first ones."""
-    if len(value) < MIN_COLUMN:
-        return False
-    texts = [repr(item) for item in value[:_SAMPLE]]
-    return sum(map(len, texts)) > _PACKED * len(texts)
-
-
-_ATOMIC = frozenset({*_SIMPLE, *WRITERS, tuple, frozenset})
-
-
-def _is_unicode(text: Any) -> bool:
-    """Whether a key is text that JSON can say."""
-    if type(text) is not str:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _references(tree: Any) -> list[list[Any]]:
-    """All references to cells in a tree, as the arrays that stand in it."""
-    found: list[list[Any]] = []
-    stack = [tree]
-    while stack:
-        item = stack.pop()
-        if type(item) is list:
-            listed = cast("list[Any]", item)
-            if len(listed) == 2 and type(listed[0]) is str and listed[0] == "*":
-                found.append(listed)
-            else:
-                stack += [part for part in listed if type(part) in (list, dict)]
-        elif type(item) is dict:
-            values = cast("dict[str, Any]", item).values()
-            stack += [part for part in values if type(part) in (list, dict)]
-    return found
+__all__ = ["Encoder", "NeedsPlain", "NoDefinitions"]

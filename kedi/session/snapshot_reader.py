@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import islice, repeat
 from typing import Any
 
-from kedi.session.codec import FACTORIES, TAGS, typeof
+from kedi.session.codec_basics import FACTORIES, TAGS, typeof
 from kedi.session.snapshot_atoms import READERS, Malformed, as_count, as_list, need
 
 _CONTAINERS = (list, dict)

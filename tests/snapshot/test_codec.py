@@ -18,7 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kedi.session.codec import MAX_DEPTH, Encoder, NeedsPlain, NoDefinitions
+from kedi.session.codec import Encoder, NeedsPlain, NoDefinitions
+from kedi.session.codec_basics import MAX_DEPTH
 from kedi.session.snapshot_atoms import Refused
 from kedi.session.snapshot_paths import path_text, root
 from kedi.session.snapshot_reader import Decoder
@@ -95,7 +96,7 @@ def test_the_quick_way_gives_the_same_or_is_refused_by_the_json_writer(value: An
         (),
         set(),
         frozenset(),
-        deque([], 0),
+        deque(maxlen=0),
         deque([1, 2], 2),
         OrderedDict(),
         OrderedDict(b=1, a=2),
@@ -106,7 +107,7 @@ def test_the_quick_way_gives_the_same_or_is_refused_by_the_json_writer(value: An
         Fraction(10**5000, 3),
         Decimal(10) ** 5,
         Decimal("0E-1000"),
-        dt.datetime(1, 1, 1, tzinfo=dt.timezone.utc),
+        dt.datetime(1, 1, 1, tzinfo=dt.UTC),
         dt.datetime.max,
         dt.time(23, 59, 59, 999999, fold=1),
         dt.timedelta(days=-1, microseconds=1),
@@ -211,6 +212,27 @@ def test_documents_do_not_depend_on_the_hash_seed() -> None:
         for seed in ("0", "1", "2")
     }
     assert len(found) == 1
+
+
+class Key:
+    """A key whose hash may be asked for once only."""
+
+    asked = 0
+
+    def __hash__(self) -> int:
+        type(self).asked += 1
+        assert self.asked < 2
+        return 5
+
+
+def test_no_code_of_a_refused_key_is_run() -> None:
+    key = Key()
+    rows = [{"a": 1} for _ in range(30)]
+    rows[7] = {key: 1}  # type: ignore[dict-item]
+    encoder = Encoder(NoDefinitions(""), columns=True)
+    encoder.encode(rows, root("v"))
+    assert problems(rows)[0][0] == "v[7].keys()[0]"
+    assert Key.asked == 1
 
 
 # ── sharing ───────────────────────────────────────────────────────────────────

@@ -291,6 +291,8 @@ def test_a_wrapped_function_is_not_the_function_its_name_finds(path: Path) -> No
     def wrapper(event: Any) -> Any:
         return event
 
-    with run("[a] = 1", hooks={"pre_tool_use": wrapper}) as session:
-        with pytest.raises(kedi.SessionDumpError, match="is not this handler"):
-            session.dump(path)
+    with (
+        run("[a] = 1", hooks={"pre_tool_use": wrapper}) as session,
+        pytest.raises(kedi.SessionDumpError, match="is not this handler"),
+    ):
+        session.dump(path)

@@ -237,11 +237,13 @@ def test_failures_of_the_file_are_the_same(path: Path, tmp_path: Path) -> None:
 
 
 def test_holes_that_are_nested_deeply(path: Path) -> None:
-    with run(
-        "[a] = `[]`\n[deep] = `len`\n> loop [i]: `range(300)`:\n  [deep] := `[deep]`"
-    ) as session:
-        with partly(session, path) as restored:
-            value = restored.evaluate("`deep`")
-            while type(value) is list:
-                value = value[0]
-            assert type(value) is Hole
+    with (
+        run(
+            "[a] = `[]`\n[deep] = `len`\n> loop [i]: `range(300)`:\n  [deep] := `[deep]`"
+        ) as session,
+        partly(session, path) as restored,
+    ):
+        value = restored.evaluate("`deep`")
+        while type(value) is list:
+            value = value[0]
+        assert type(value) is Hole

@@ -149,25 +149,28 @@ def test_python_tools_see_the_old_sources(path: Path) -> None:
 # ── procedures ────────────────────────────────────────────────────────────────
 
 
+AREA = """
+@area(width: float, height: float = `2.0`, label = `'x'`) -> float:
+  ###
+  The area.
+
+  Args:
+    width: in metres
+  ###
+  = `width * height`
+"""
+
+
 def test_procedures_are_what_they_were(path: Path) -> None:
-    source = (
-        "@area(width: float, height: float = `2.0`, *) -> float:"
-        if False
-        else "@area(width: float, height: float = `2.0`, label = `'x'`) -> float:"
-    )
-    with run(
-        f"{source}\n  ###\n  The area.\n\n  Args:\n    width: in metres\n  ###\n  = `width * height`"
-    ) as s:
-        before = s.evaluate("`area`")
-        with reload(s, path) as restored:
-            after = restored.evaluate("`area`")
-            assert after is not before
-            assert inspect.signature(after) == inspect.signature(before)
-            assert (after.__name__, after.__doc__) == (before.__name__, before.__doc__)
-            assert after(3.0) == 6.0
-            assert after(height=1.0, width=2.0) == 2.0
-            with pytest.raises(KediTypeExecutionError, match="width"):
-                after("3")
+    with run(AREA) as session, reload(session, path) as restored:
+        before, after = session.evaluate("`area`"), restored.evaluate("`area`")
+        assert after is not before
+        assert inspect.signature(after) == inspect.signature(before)
+        assert (after.__name__, after.__doc__) == (before.__name__, before.__doc__)
+        assert after(3.0) == 6.0
+        assert after(height=1.0, width=2.0) == 2.0
+        with pytest.raises(KediTypeExecutionError, match="width"):
+            after("3")
 
 
 def test_procedures_see_later_values_and_write_to_them(path: Path) -> None:
@@ -293,7 +296,8 @@ def test_a_long_chain_of_instances(path: Path) -> None:
     with (
         run(
             "~Node(value: int, next: Node | None = `None`)",
-            "[head: Node] = `Node(0)`\n> loop [i]: `range(1, 3000)`:\n  [head] := `Node.model_construct(value=i, next=head)`",
+            "[head: Node] = `Node(0)`",
+            "> loop [i]: `range(1, 3000)`:\n  [head] := `Node.model_construct(value=i, next=head)`",
         ) as session,
         reload(session, path) as restored,
     ):
@@ -402,21 +406,20 @@ def test_names_python_would_call_its_own_are_kept(path: Path) -> None:
 
 
 def test_what_fragments_with_fences_bound(path: Path) -> None:
-    with run("[x: int] = `0`\n```\nx = 5\nlocal = 6\n```") as session:
-        with reload(session, path) as restored:
-            assert restored.evaluate("`x`") == 5
+    source = "[x: int] = `0`\n```\nx = 5\nlocal = 6\n```"
+    with run(source) as session, reload(session, path) as restored:
+        assert restored.evaluate("`x`") == 5
 
 
 def test_python_blocks_that_need_a_bridge(path: Path) -> None:
     # A class body makes Python look names up in a way that needs help from the scope.
-    with run("[x: int] = `1`\n[y: int] = `0`\n```\nclass A:\n    value = x\ny = A.value\n```") as s:
-        with reload(s, path) as restored:
-            restored.execute(
-                "[x] := `7`\n```\nclass A:\n    value = x\ny = A.value\n```".replace(
-                    "[x]", "[x]", 1
-                )
-            )
-            assert restored.evaluate("`y`") == 7
+    block = "```\nclass A:\n    value = x\ny = A.value\n```"
+    with (
+        run(f"[x: int] = `1`\n[y: int] = `0`\n{block}") as session,
+        reload(session, path) as restored,
+    ):
+        restored.execute(f"[x] := `7`\n{block}")
+        assert restored.evaluate("`y`") == 7
 
 
 # ── loading ───────────────────────────────────────────────────────────────────
