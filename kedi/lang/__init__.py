@@ -37,15 +37,14 @@ def parse_program(
     )
 
 
-def _text(name: str, value: Any) -> str:
-    text: Any = None
-    if isinstance(value, str | os.PathLike):
-        text = os.fspath(cast("os.PathLike[str]", value))
-    if not isinstance(text, str):
-        raise TypeError(
-            f"`{name}` is text or a path of text, not {cast('type[Any]', type(value)).__name__}"
-        )
-    return text
+def _text(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, os.PathLike):
+        path: object = os.fspath(cast("os.PathLike[str]", value))
+        if isinstance(path, str):
+            return path
+    raise TypeError(f"`{name}` is text or a path of text, not {value.__class__.__name__}")
 
 
 __all__ = ["KediRuntime", "ParseResult", "Program", "compile_program", "parse_program"]
