@@ -9,7 +9,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,14 +35,23 @@ FRAGMENTS = (
 )
 
 
+def _saved(folder: Path, fragments: Sequence[str]) -> bytes:
+    with kedi.interactive(env={"e": [1]}) as session:
+        for fragment in fragments:
+            session.execute(fragment)
+        session.dump(folder / "good")
+    return (folder / "good").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("hostile") / "good"
-    with kedi.interactive(env={"e": [1]}) as session:
-        for fragment in FRAGMENTS:
-            session.execute(fragment)
-        session.dump(path)
-    return path.read_bytes()
+    return _saved(tmp_path_factory.mktemp("hostile"), FRAGMENTS)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """One of each, as small as can be."""
+    return _saved(tmp_path_factory.mktemp("small"), ["@f() -> str:\n  = x\n[a] = `(1.5, {2})`"])
 
 
 @pytest.fixture
@@ -84,22 +93,23 @@ def test_the_whole_one_loads(snapshot: bytes, load: Callable[[bytes], Any]) -> N
         assert session.evaluate("`rows[19]['b'][1]`") == "19"
 
 
-def test_cut_at_every_length(snapshot: bytes, tmp_path: Path) -> None:
+def test_cut_at_every_length(small: bytes, tmp_path: Path) -> None:
     path = tmp_path / "cut"
-    for length in range(len(snapshot)):
-        path.write_bytes(snapshot[:length])
+    for length in range(len(small)):
+        path.write_bytes(small[:length])
         with pytest.raises(SessionLoadError):
             kedi.load_session(path, session_type=Untouched)
 
 
-def test_a_bit_flipped_in_every_byte(snapshot: bytes, tmp_path: Path) -> None:
+def test_each_bit_of_every_byte_flipped(small: bytes, tmp_path: Path) -> None:
     path = tmp_path / "flipped"
-    for index in range(len(snapshot)):
-        data = bytearray(snapshot)
-        data[index] ^= 1 << (index % 8)
-        path.write_bytes(data)
-        with pytest.raises(SessionLoadError):
-            kedi.load_session(path, session_type=Untouched)
+    for index in range(len(small)):
+        for bit in range(8):
+            data = bytearray(small)
+            data[index] ^= 1 << bit
+            path.write_bytes(data)
+            with pytest.raises(SessionLoadError):
+                kedi.load_session(path, session_type=Untouched)
 
 
 def test_more_at_the_end(snapshot: bytes, tmp_path: Path) -> None:
