@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import cast
 
 from kedi.runtime.program import KediRuntime, compile_program
 from kedi.syntax.ast import ParseResult, Program
