@@ -39,7 +39,8 @@ _KEYWORD = re.compile(r"[(,]\s*(\w+)\s*=(?!=)")
 # No strings, comments or line breaks, nothing that a parenthesis alone makes an expression, and
 # none of the forms that Python's compiler warns of.
 _SIMPLE = re.compile(
-    r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|(?:^|,)\s*\*|\b\d\w*\s*[(\[]|\]\s*\())"
+    r"(?!.*(?:\b(?:for|is|yield|await|lambda)\b|:=|(?:^|,)\s*\*|\]\s*\("
+    r"|\b\d[\w.]*(?:and|or|if|else|in|not)\b|\b\d\w*\s*[(\[]))"
     r"[\w .,:+\-*/%()\[\]{}<>=!&|^~@]+"
 )
 # What Python may warn of while it compiles: escapes, numbers glued to a word, `is` with a
@@ -153,7 +154,9 @@ def compile_simple(text: str, code: str, code_start: int) -> CodeType | None:
     parenthesis around it cannot be closed from within and that Python has nothing to warn of,
     since a warning would need the name of the source.
     """
-    if not _SIMPLE.fullmatch(code) or (")" in code and not _closes_own(code)) or may_warn(code):
+    if not _SIMPLE.fullmatch(code):
+        return None
+    if ("(" in code or "[" in code or ")" in code) and (not _closes_own(code) or may_warn(code)):
         return None
     before = text[text.rfind("\n", 0, code_start) + 1 : code_start]
     width = len(before) if before.isascii() else len(before.encode("utf-8", "surrogatepass"))
