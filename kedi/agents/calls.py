@@ -21,9 +21,12 @@ from kedi.agents.capabilities import (
 )
 from kedi.agents.contract import Answer, Attempt, CallInfo, TextAnswer
 from kedi.agents.dispatch import dispatch
-from kedi.agents.reprs import full_repr
+from kedi.agents.reprs import cut, full_repr
 from kedi.agents.requests import CallRecord, ModelCallError, ModelRequest, RequestKind
 from kedi.agents.validation import TypeMismatch, UnusableType, from_model, type_label
+
+#: Characters kept of an answer that is not even of the right shape.
+_MAX_RAW = 10_000
 
 
 class CallObserver:
@@ -93,12 +96,14 @@ def _with_answer(record: CallRecord, answer: Any, latency: float) -> CallRecord:
     record = replace(_with_info(record, info), latency=latency)
     if not record.request.output_schema:
         if not isinstance(answer, str):
-            raise _shape(record, f"answered with {_kind(answer)} where text was asked for")
+            raise _shape(record, f"answered with {_kind(answer)} where text was asked for", answer)
         text = str(answer)
         attempts = info.attempts or (Attempt(text),)
         return replace(record, text=text, attempts=attempts)
     if not isinstance(answer, Mapping):
-        raise _shape(record, f"answered with {_kind(answer)} where a dict of fields was asked for")
+        raise _shape(
+            record, f"answered with {_kind(answer)} where a dict of fields was asked for", answer
+        )
     values = dict(cast("Mapping[str, Any]", answer))
     return replace(record, values=values, attempts=info.attempts or (Attempt(_raw(values)),))
 
@@ -137,15 +142,25 @@ def _refused(record: CallRecord, problems: list[tuple[str, TypeMismatch]]) -> Mo
     if attempts and not attempts[-1].errors:
         attempts = (*attempts[:-1], replace(attempts[-1], errors=tuple(lines)))
     error = ModelCallError(text, hint="a more exact prompt or a stronger model may help")
+    error.refused = True
     error.record = replace(record, attempts=attempts, values={}, error=text)
     return error
 
 
-def _shape(record: CallRecord, what: str) -> ModelCallError:
+def _shape(record: CallRecord, what: str, answer: Any = None) -> ModelCallError:
     text = f"the adapter `{record.adapter}` {what}"
     error = ModelCallError(text)
-    error.record = replace(record, values={}, error=text)
+    error.refused = True
+    error.record = replace(_with_raw(record, answer), values={}, error=text)
     return error
+
+
+def _with_raw(record: CallRecord, answer: Any) -> CallRecord:
+    """The record with the answer as an attempt, unless it has attempts already."""
+    if answer is None or record.attempts:
+        return record
+    raw = answer if isinstance(answer, str) else full_repr(answer)
+    return replace(record, attempts=(Attempt(cut(raw, _MAX_RAW)),))
 
 
 def _kind(answer: Any) -> str:

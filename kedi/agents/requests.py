@@ -82,10 +82,12 @@ class ModelCallError(KediModelError):
 
     ``record`` tells its story. An adapter that raises this error may set
     ``info`` to what it knows about the failed call. Neither survives pickling.
+    ``refused`` says that the model did answer, and with what cannot be used.
     """
 
     record: CallRecord | None = None
     info: CallInfo | None = None
+    refused: bool = False
 
 
 __all__ = ["CallRecord", "ModelCallError", "ModelRequest", "RequestKind"]

@@ -19,8 +19,10 @@ read them during the call, or while that thread is blocked in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from kedi.errors import KediTypeExecutionError
 
 if TYPE_CHECKING:
     from kedi.agents.calls import CallRecord, ModelRequest
@@ -129,6 +131,41 @@ def check_observer(observer: Any) -> None:
     )
 
 
+def request_of(observer: Observer, given: Any) -> ModelRequest:
+    """What ``model_request`` gave, or ``KediTypeExecutionError`` when it is no request."""
+    from kedi.agents.requests import ModelRequest
+
+    where = f"`{type(observer).__name__}.model_request`"
+    if not isinstance(given, ModelRequest):
+        raise KediTypeExecutionError(
+            f"{where} must give a ModelRequest or None, not {type(given).__name__}",
+            hint="use `dataclasses.replace(request, prompt=…)`",
+        )
+    values: tuple[tuple[str, Any, Any, str], ...] = (
+        ("prompt", given.prompt, str, "text"),
+        ("model", given.model, str | None, "text or None"),
+        ("effort", given.effort, str | None, "text or None"),
+        ("system", given.system, str | None, "text or None"),
+        ("settings", given.settings, Mapping, "a mapping"),
+    )
+    for name, value, kind, wanted in values:
+        if not isinstance(value, kind):
+            raise KediTypeExecutionError(
+                f"{where} gave a request whose `{name}` is {type(value).__name__}, not {wanted}"
+            )
+    return given
+
+
+def values_of(observer: Observer, given: Any) -> dict[str, Any]:
+    """What ``model_response`` gave, or ``KediTypeExecutionError`` when it is no mapping."""
+    if not isinstance(given, Mapping):
+        raise KediTypeExecutionError(
+            f"`{type(observer).__name__}.model_response` must give a mapping of fields or None, "
+            f"not {type(given).__name__}"
+        )
+    return dict(cast("Mapping[str, Any]", given))
+
+
 class Fanout(Observer):
     """Hands every event to several observers, in order; what one replaces the next one sees."""
 
@@ -178,7 +215,8 @@ class Fanout(Observer):
         replaced: ModelRequest | None = None
         for item in self.observers:
             answer = item.model_request(frame, replaced or request)
-            replaced = answer or replaced
+            if answer is not None:
+                replaced = request_of(item, answer)
         return replaced
 
     def model_response(
@@ -190,6 +228,7 @@ class Fanout(Observer):
             if answer is not None:
                 from dataclasses import replace
 
+                answer = values_of(item, answer)
                 replaced, error = answer, None
                 if record.request.output_schema:
                     record = replace(record, values=answer, error=None)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kedi.agents.calls import CallObserver, call_model
 from kedi.agents.capabilities import adapter_name
 from kedi.agents.config import ensure_supported
 from kedi.agents.requests import CallRecord, ModelCallError, ModelRequest, RequestKind
 from kedi.agents.validation import TypeMismatch, from_model
-from kedi.errors import KediExecutionError, KediTypeExecutionError
+from kedi.errors import KediExecutionError
 from kedi.runtime.compiler import Compiler, Step, bind
 from kedi.runtime.directives import requirements
 from kedi.runtime.frames import RunFrame, Site
+from kedi.runtime.hooks import request_of, values_of
 from kedi.runtime.mismatches import mismatch
 from kedi.runtime.pending import pending_of, release, schedule
 from kedi.runtime.promises import KediPromise
@@ -112,7 +113,7 @@ def _auto(compiler: Compiler, stmt: Stmt, line: int) -> tuple[Site, Step]:
 def claim_runner(
     compiler: Compiler, site: Site, parts: Sequence[syntax.Part]
 ) -> Callable[[RunFrame, Scope], bool]:
-    """A condition that the active model judges."""
+    """A condition that the active model judges; an answer that is no judgement counts as false."""
     interpreter = compiler.interpreter
     render = text_runner(interpreter, site, parts)
 
@@ -139,7 +140,7 @@ def ask(
     answers: list[CallRecord] = []
 
     def make(own: RunFrame) -> Mapping[str, Any]:
-        answers.append(dispatch(own, site, adapter, request))
+        answers.append(_sent(own, site, adapter, request))
         return {}
 
     call = schedule(frame, scope, site, (), {}, make)
@@ -230,7 +231,20 @@ def perform(
 ) -> CallRecord:
     """Make one call on this thread and keep its record."""
     adapter, request = build_request(frame.interpreter, scope, kind, prompt, contracts)
-    return dispatch(frame, site, adapter, request)
+    return _sent(frame, site, adapter, request)
+
+
+def _sent(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -> CallRecord:
+    """:func:`dispatch`; a claim whose answer is refused is not established, thus false."""
+    if request.kind != "claim":
+        return dispatch(frame, site, adapter, request)
+    try:
+        return dispatch(frame, site, adapter, request)
+    except ModelCallError as error:
+        if not error.refused or error.record is None:
+            raise
+        # The log has the record as it was, with the answer and why it was refused.
+        return replace(error.record, values={"claim": False})
 
 
 def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -> CallRecord:
@@ -258,7 +272,7 @@ def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -
         try:
             edited = observer.model_response(frame, record, failure)
             if edited is not None:
-                record, failure = _repaired(record, edited), None
+                record, failure = _repaired(record, values_of(observer, edited)), None
         except BaseException:
             interpreter.calls.add(record, site, frame)
             raise
@@ -268,13 +282,8 @@ def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -
     return record
 
 
-def _repaired(record: CallRecord, values: Any) -> CallRecord:
+def _repaired(record: CallRecord, values: Mapping[str, Any]) -> CallRecord:
     """The record with an observer's values, checked like a model's."""
-    if not isinstance(values, Mapping):
-        raise KediTypeExecutionError(
-            f"`model_response` must give a mapping of fields or None, not {type(values).__name__}"
-        )
-    values = cast("Mapping[str, Any]", values)
     schema: dict[str, Any] = record.request.output_schema or {"text": str}
     unknown = [str(name) for name in values if name not in schema]
     missing = [name for name in schema if name not in values]
@@ -306,7 +315,7 @@ class _Watcher(CallObserver):
         if observer is not None:
             other = observer.model_request(self.frame, request)
             if other is not None:
-                request = _same_fields(request, other)
+                request = _same_fields(request, request_of(observer, other))
         self.request = request
         self.started = time.time()
         return request
@@ -325,13 +334,8 @@ class _Watcher(CallObserver):
         )
 
 
-def _same_fields(request: ModelRequest, other: Any) -> ModelRequest:
+def _same_fields(request: ModelRequest, other: ModelRequest) -> ModelRequest:
     """An observer's request, refused when it would fill other fields than the template."""
-    if not isinstance(other, ModelRequest):
-        raise KediTypeExecutionError(
-            f"`model_request` must give a ModelRequest or None, not {type(other).__name__}",
-            hint="use `dataclasses.replace(request, prompt=…)`",
-        )
     if other.kind != request.kind or dict(other.schema) != dict(request.schema):
         raise KediExecutionError(
             "`model_request` may change the prompt, model, effort, system text and settings of a "

@@ -276,10 +276,15 @@ def _failure(problem: Exception, info: CallInfo, refused: Sequence[str]) -> Mode
             f"{'attempt' if count == 1 else 'attempts'}: {'; '.join(refused)}",
             hint="a more exact prompt or a stronger model may help",
         )
+        error.refused = True
         last = Attempt(info.attempts[-1].raw, tuple(refused))
         info = replace(info, attempts=(*info.attempts[:-1], last))
     else:
+        from pydantic_ai.exceptions import UnexpectedModelBehavior
+
         error = ModelCallError(f"the adapter `pydantic` failed: {problem}", original=problem)
+        # The model answered, though not with the fields, as often as it was asked.
+        error.refused = isinstance(problem, UnexpectedModelBehavior) and bool(info.attempts)
     error.info = info
     return error
 
