@@ -86,7 +86,11 @@ def lookup(name: str, kind: AgentAdapterKind) -> AdapterEntry:
     if entry.module is None:
         raise ConfigurationError(
             f"the {word} `{name}` is not available in this version; "
-            f"available: {', '.join(available())}"
+            + (
+                f"available: {', '.join(available(kind))}"
+                if available(kind)
+                else f"it has no {word}, only adapters: {', '.join(available())}"
+            )
         )
     return entry
 

@@ -369,6 +369,9 @@ def store(owner: Scope, name: str, value: Any) -> None:
 
 def write_back(scope: Scope, name: str, value: Any) -> None:
     """Store a name written by Python: to its owner when one is visible, else in ``scope``."""
+    if name == "__builtins__":
+        # Python code of the session would find neither ``import`` nor anything else any more.
+        raise KeyError("`__builtins__` of a session cannot be replaced")
     if is_dunder(name):
         dict_set(scope, name, value)
         return

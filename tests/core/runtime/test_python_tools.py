@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import kedi
-from kedi.errors import KediExecutionError, KediParseError
+from kedi.errors import KediExecutionError, KediKeyExecutionError, KediParseError
 from kedi.lang import compile_program, parse_program
 
 
@@ -231,3 +231,10 @@ def test_code_begins_on_its_own_line(source: str, lead: str) -> None:
     whole = compile(f"\n{source}", "x", "eval")
     rows = {item[0] for item in whole.co_positions() if item[0] is not None}
     assert {item[0] for item in lines} <= rows | {2}
+
+
+def test_builtins_cannot_be_taken_from_a_session() -> None:
+    with kedi.interactive() as session:
+        with pytest.raises(KediKeyExecutionError):
+            session.execute("`globals()['__builtins__'] = {}`")
+        assert session.execute("```\nimport math\n```\n= `math.floor(2.5)`") == 2
