@@ -77,7 +77,7 @@ class Observer:
         """Embedded Python ended, also by an error."""
 
     def exception_raised(self, frame: RunFrame, error: BaseException, caught: bool) -> None:
-        """An exception left a statement of ``frame``, first there.
+        """An exception left a statement of ``frame``, or a call in it was refused, first there.
 
         ``caught`` says whether a ``try`` of Python further out will handle it. A handler that
         always re-raises does not count, nor does what the host does with the error. Told once

@@ -12,12 +12,12 @@ from kedi.errors import KediTypeExecutionError
 
 
 def mismatch(
-    error: TypeMismatch, what: str, value: Any, wanted: Any = None
+    error: TypeMismatch, what: str, value: Any, wanted: Any = None, verb: str = "expects"
 ) -> KediTypeExecutionError:
     """The user's error for a value that breaks a contract; ``wanted`` is the type of that."""
     namesake = _namesake(wanted, value)
     if namesake is not None:
-        return _confusion(what, wanted, *namesake)
+        return _confusion(f"`{what}` {verb}", wanted, *namesake)
     hint = None
     if isinstance(value, str) and error.expected in ("int", "float", "bool"):
         hint = (
@@ -29,7 +29,7 @@ def mismatch(
             "without a type the value must be text: declare the type, or render it with `str(...)`"
         )
     detail = error.detail.replace("\n", "\n  ")
-    text = f"`{what}` expects {error.expected}, got {error.actual}"
+    text = f"`{what}` {verb} {error.expected}, got {error.actual}"
     if detail:
         text += f" ({detail})" if "\n" not in detail else f":\n  {detail}"
     return KediTypeExecutionError(text, hint=hint)
@@ -77,7 +77,7 @@ def _confusion(what: str, wanted: Any, expected: type, given: type) -> KediTypeE
     else:
         text = f"got the {name} of {_home(given)}, not that of {_home(expected)}"
         hint = f"use one definition of `{name}` in both places, such as an imported one"
-    return KediTypeExecutionError(f"`{what}` expects {label}, {text}", hint=hint)
+    return KediTypeExecutionError(f"{what} {label}, {text}", hint=hint)
 
 
 def _home(cls: type) -> str:

@@ -158,9 +158,14 @@ class ProcedureInfo:
         except BaseException as error:
             if not entered:
                 # A wrong argument is the caller's fault: it is reported where the call stands.
+                if caller is None:
+                    frame.site = self.site
+                if interpreter.observer is not None:
+                    from kedi.runtime.catching import announce
+
+                    announce(error, caller or frame)
                 if caller is not None:
                     raise
-                frame.site = self.site
             raised = error if frame.calls is None else interpreter.join(frame, error) or error
             record(raised, frame)
             current.frame = caller
@@ -193,7 +198,7 @@ class ProcedureInfo:
         if type(value) is contract.exact:
             return value
         try:
-            contract.check(value, f"{self.name}() return")
+            contract.check(value, f"{self.name}()", "must return")
         except KediTypeExecutionError as error:
             if returns is None:
                 error.hint = (

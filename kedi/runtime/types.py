@@ -66,8 +66,8 @@ class TypeContract:
         if typing.get_origin(resolved) is list:
             self._items = _right_classes(typing.get_args(resolved)[0]) or None
 
-    def check(self, value: Any, what: str) -> Any:
-        """``value`` itself, or ``KediTypeExecutionError`` naming ``what``."""
+    def check(self, value: Any, what: str, verb: str = "expects") -> Any:
+        """``value`` itself, or ``KediTypeExecutionError``: ``what`` ``verb`` this type."""
         cls = cast("type[Any]", type(value))
         if cls is self.exact or cls in self._classes:
             return value
@@ -79,7 +79,7 @@ class TypeContract:
         except TypeMismatch as error:
             from kedi.runtime.mismatches import mismatch
 
-            raise mismatch(error, what, value, self.type) from None
+            raise mismatch(error, what, value, self.type, verb) from None
 
 
 _EXACT: tuple[Any, ...] = (str, int, float, bool, bytes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from kedi.debugging import Observer, RunFrame
-from kedi.errors import KediError, KediExecutionError
+from kedi.errors import KediError, KediExecutionError, KediTypeExecutionError
 from tests.core.engine.support import session
+from tests.core.hooks.support import Recorder
 
 
 def _fences() -> dict[str, tuple[str, bool]]:
@@ -214,3 +216,18 @@ def test_a_host_that_catches_does_not_count() -> None:
         except KediExecutionError:
             pass
     assert observer.told == [("ZeroDivisionError", "f", False)]
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+def test_a_refused_argument_is_told_where_the_call_stands(guarded: bool) -> None:
+    call = "    f('a')\n" if guarded else "f('a')\n"
+    around = ("try:\n", "except TypeError:\n    pass\n") if guarded else ("", "")
+    source = f"@f(n: int) -> int:\n  = `n`\n[x] = y\n```\n{around[0]}{call}{around[1]}```"
+    recorder = Recorder()
+    with session() as live:
+        live.observe(recorder)
+        with contextlib.suppress(KediTypeExecutionError):
+            live.execute(source)
+    fate = "caught" if guarded else "uncaught"
+    raised = [item for item in recorder.log if item.startswith("raise ")]
+    assert raised == [f"raise KediTypeExecutionError <interactive:1>:4 {fate}"]

@@ -191,3 +191,13 @@ def test_the_call_stack_is_clean_after_any_end(session: InteractiveSession) -> N
         except KediExecutionError:
             pass
         assert CURRENT.frame is None
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [("'x'", "`g()` must return int, got str"), ("[1]", "`g()` must return int, got list")],
+)
+def test_the_message_for_a_wrong_result(result: str, text: str) -> None:
+    with kedi.interactive() as session, pytest.raises(KediTypeExecutionError) as caught:
+        session.execute(f"@g() -> int:\n  = `{result}`\n= `g()`")
+    assert caught.value.message.startswith(text)

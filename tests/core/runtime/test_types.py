@@ -248,3 +248,18 @@ def test_short_checks_agree_with_the_whole_check(kind: str) -> None:
             except KediTypeExecutionError:
                 found = False
         assert found is expected, (kind, text)
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("`5`", "`5` is not a type: it is a value of type int"),
+        ("`'x' * 2`", "`'x' * 2` is not a type: it is a value of type str"),
+    ],
+)
+def test_the_message_for_a_value_in_place_of_a_type(
+    session: InteractiveSession, written: str, message: str
+) -> None:
+    with pytest.raises(KediTypeExecutionError) as caught:
+        session.execute(f"[x: {written}] = `1`")
+    assert caught.value.message == message
