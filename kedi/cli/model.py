@@ -24,11 +24,22 @@ def install_model() -> int:
     terminal.load_environment()
     known = find_local_model() is not None
     progress = ProgressBar() if _is_terminal() else ProgressLines()
+    fetched = False
+
+    def update(phase: Phase, done: int, total: int) -> None:
+        nonlocal fetched
+        fetched = fetched or phase == "download"
+        progress.update(phase, done, total)
+
     try:
-        path = install_local_model(progress.update)
+        path = install_local_model(update)
     finally:
         progress.close()
-    terminal.out(f"The local model {'is already' if known else 'is'} installed: {path}")
+    if not fetched:
+        state = "is already installed"
+    else:
+        state = "was damaged and is installed again" if known else "is installed"
+    terminal.out(f"The local model {state}: {path}")
     return 0
 
 

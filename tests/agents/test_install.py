@@ -257,3 +257,13 @@ def test_kedi_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert kedi_home() == Path.home() / "kedi"
     monkeypatch.setenv("KEDI_HOME", "")
     assert kedi_home() == Path.home() / ".kedi"
+
+
+@pytest.mark.usefixtures("no_pip")
+def test_a_folder_in_the_place_of_the_file_is_told_before_the_download() -> None:
+    path = model_path()
+    path.mkdir(parents=True)
+    assert find_local_model() is None
+    with pytest.raises(ModelInstallError, match=r"is a folder\. Remove it"):
+        install_local_model()
+    assert path.is_dir()

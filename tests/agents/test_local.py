@@ -408,3 +408,29 @@ def test_real_model_can_be_interrupted_and_goes_on(real: LocalAdapter) -> None:
     with pytest.raises(KeyboardInterrupt):
         call_model(real, long)
     assert call_model(real, CAPITAL).values == {"capital": "Paris"}
+
+
+def test_advice_for_a_file_that_is_no_model(tmp_path: Path) -> None:
+    from kedi.agents.adapters.local import _check_file, model_path
+
+    for path, advice in (
+        (tmp_path / "other.gguf", "must name a GGUF file"),
+        (model_path(), "`kedi model install`"),
+    ):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"junk")
+        with pytest.raises(ModelCallError, match="is not a GGUF model file") as caught:
+            _check_file(path)
+        assert advice in (caught.value.hint or "")
+
+
+def test_advice_for_a_prompt_that_is_too_long() -> None:
+    from kedi.agents.adapters.local import _read_reply
+
+    message = "the request exceeds the available context size, try increasing it"
+    with pytest.raises(
+        ModelCallError, match=r"prompt is too long .* context size is 2048"
+    ) as caught:
+        _read_reply({"error": {"code": 400, "message": message}}, 10, True)
+    assert "increas" not in str(caught.value)
+    assert (caught.value.hint or "").startswith("write a shorter prompt")

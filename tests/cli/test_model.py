@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kedi.agents.errors import ModelInstallError
-from kedi.agents.install import Progress
+from kedi.agents.install import Phase, Progress
 from kedi.cli import model
 from tests.cli.conftest import Run
 
@@ -75,8 +75,21 @@ def test_an_interrupt(kedi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     assert err.endswith("interrupted\n")
 
 
-def test_it_says_when_there_is_nothing_to_do(kedi: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("phases", "said"),
+    [
+        (["verify"], "is already installed"),
+        (["verify", "download", "verify", "extract"], "was damaged and is installed again"),
+    ],
+)
+def test_an_installed_model_is_only_called_so_when_it_is_kept(
+    kedi: Run, monkeypatch: pytest.MonkeyPatch, phases: list[Phase], said: str
+) -> None:
+    def again(progress: Progress) -> Path:
+        for phase in phases:
+            progress(phase, 1, 1)
+        return Path("/models/small.gguf")
+
+    monkeypatch.setattr(model, "install_local_model", again)
     monkeypatch.setattr(model, "find_local_model", lambda: Path("/models/small.gguf"))
-    assert kedi("model", "install").out == (
-        "The local model is already installed: /models/small.gguf\n"
-    )
+    assert kedi("model", "install").out == f"The local model {said}: /models/small.gguf\n"

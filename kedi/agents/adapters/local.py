@@ -184,6 +184,13 @@ def _read_reply(reply: dict[str, Any], max_tokens: int, free: bool) -> tuple[str
     if "choices" not in reply:
         error: Any = reply.get("error", reply)
         message = cast("dict[str, Any]", error).get("message") if isinstance(error, dict) else error
+        if "context size" in str(message):
+            # The runtime would have its context enlarged, which no user can do.
+            raise ModelCallError(
+                "the prompt is too long for the local model: its context size is "
+                f"{CONTEXT_TOKENS} tokens, for the prompt and its answer",
+                hint="write a shorter prompt, or choose an adapter with a larger model",
+            )
         raise ModelCallError(f"the local model refused the call: {message or 'no reason given'}")
     choice = cast("dict[str, Any]", reply["choices"][0])
     text = cast("str", choice["message"]["content"])
@@ -340,7 +347,14 @@ def _check_file(path: Path) -> None:
             original=problem,
         ) from problem
     if magic != b"GGUF":
-        raise ModelCallError(f"{path} is not a GGUF model file")
+        installed = path == model_path()
+        raise ModelCallError(
+            f"{path} is not a GGUF model file",
+            hint="`kedi model install` replaces it with the right one"
+            if installed
+            else "`path` of the adapter `local` must name a GGUF file; "
+            "without it the installed model is used",
+        )
 
 
 def create(*, path: str | Path | None = None, max_tokens: int = MAX_TOKENS) -> LocalAdapter:
