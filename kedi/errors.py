@@ -140,7 +140,7 @@ def _picklable(value: Any) -> Any:
             pickle.loads(pickle.dumps(value))
         except Exception:
             name = type_name(value)
-            stand_in = OriginalError(f"{name}: {_text(value)}")
+            stand_in = OriginalError(f"{name}: {_text(value)}".removesuffix(": "))
             stand_in.type_name = name
             return stand_in
     return value

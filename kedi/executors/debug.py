@@ -56,7 +56,7 @@ def failed(
     executor: str, step: str, code: str, environment: Mapping[str, str], error: BaseException
 ) -> ExecutorDebugEvent:
     """The event of a step that raised ``error``."""
-    text = f"{type(error).__name__}: {_text(error)}"
+    text = f"{type(error).__name__}: {_text(error)}".removesuffix(": ")
     payload = {"code": code, "environment": environment, "error": text}
     return ExecutorDebugEvent(datetime.now(UTC), executor, step, "failed", payload)
 

@@ -142,12 +142,11 @@ class Shell:
         try:
             text = repr(value)
         except Exception as error:
-            from kedi.runtime.text import safe_str
+            from kedi.runtime.text import described
 
             self.failed = True
             self.console.complain(
-                f"the result is a {type(value).__name__}, but its repr failed: "
-                f"{type(error).__name__}: {safe_str(error)}"
+                f"the result is a {type(value).__name__}, but its repr failed: {described(error)}"
             )
         else:
             self.console.result(text)

@@ -33,7 +33,7 @@ from kedi.runtime.suite_reports import (
     TestCase,
     TestReport,
 )
-from kedi.runtime.text import safe_str
+from kedi.runtime.text import described
 from kedi.source import Span
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Program, Stmt
@@ -168,7 +168,7 @@ def _attempt(
         what = "" if isinstance(error, Exception) else "the program ended itself with "
         line = runtime.unit.line_text(span.line)
         failure = KediExecutionError(
-            f"{what}{type(error).__name__}: {safe_str(error)}",
+            f"{what}{described(error)}",
             frames=[Frame("program", label, span, None, line)],
             original=error,
         )

@@ -25,3 +25,9 @@ def safe_str(value: object) -> str:
         raise
     except BaseException as error:
         return f"<{type(value).__name__} whose text failed: {type(error).__name__}>"
+
+
+def described(error: BaseException) -> str:
+    """``Type: text``, or the type alone for an exception without a text."""
+    text = safe_str(error)
+    return f"{type(error).__name__}: {text}" if text.strip() else type(error).__name__
