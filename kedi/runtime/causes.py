@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from kedi.errors import Cause, KediError
 from kedi.runtime.frames import Unit
-from kedi.runtime.text import safe_str
 from kedi.runtime.traces import (
     MAX_CHAIN,
     cause_of,
     context_of,
     entries_of,
+    message_of,
     python_span,
     suppresses_context,
     traceback_of,
@@ -73,7 +73,7 @@ def _add(
     for code, line, offset in entries_of(traceback_of(error)):
         if code.co_filename in units:
             span = python_span(code, line, offset, units[code.co_filename])
-    text = error.message if isinstance(error, KediError) else safe_str(error)
+    text = error.message if isinstance(error, KediError) else message_of(error)
     causes.append(Cause(relation, type(error).__name__, text, span, depth))
     _collect(error, deeper, causes, units, seen)
 

@@ -177,7 +177,7 @@ def finish(error: BaseException, frame: RunFrame) -> BaseException:
 
 
 def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
-    message = _message_of(error)
+    message = message_of(error)
     hint = None
     if isinstance(error, RecursionError):
         message = "recursion without an end: too many calls inside each other"
@@ -198,7 +198,7 @@ def _wrapped(error: Exception, trail: Trail) -> KediExecutionError:
     return result
 
 
-def _message_of(error: Exception) -> str:
+def message_of(error: BaseException) -> str:
     """The exception's text; for a refused Kedi type what is wrong, in Kedi's words."""
     if not _is_validation(error):
         return safe_str(error)

@@ -11,7 +11,7 @@ import pytest
 import kedi
 from kedi.agents.adapters.scripted import ScriptedAdapter
 from kedi.agents.requests import ModelCallError
-from kedi.errors import KediTypeExecutionError
+from kedi.errors import KediExecutionError, KediTypeExecutionError
 
 
 def answered(fragment: str, answer: Any) -> Any:
@@ -110,3 +110,14 @@ def test_a_subclass_says_what_extra_names_mean() -> None:
         session.execute("~P(a: int)")
         fence = "```\nclass Q(P):\n    model_config = {'extra': 'allow'}\nreturn Q(1, b=2).b\n```"
         assert session.execute(f"[r: int] = {fence}\n= `r`") == 2
+
+
+@pytest.mark.parametrize("then", ["raise RuntimeError('r') from e", "raise RuntimeError('r')"])
+def test_a_refused_construction_as_a_cause_speaks_of_no_internals(then: str) -> None:
+    fence = f"```\ntry:\n    Z('x')\nexcept ValueError as e:\n    {then}\n```"
+    with kedi.interactive() as session, pytest.raises(KediExecutionError) as caught:
+        session.execute(f"~Z(a: int)\n[x] = y\n{fence}")
+    (cause,) = caught.value.causes
+    assert cause.type_name == "ValidationError"
+    assert cause.message.startswith("the values do not fit `Z`:\n  a: input should be a valid int")
+    assert "pydantic" not in str(caught.value)
