@@ -182,9 +182,9 @@ def test_the_folder_itself_as_source(kedi: Run, write: Write) -> None:
 
 
 def test_links_inside_the_package_become_copies(kedi: Run, write: Write) -> None:
-    write("pkg/shared/text.kedi", WORDS)
-    Path("pkg/src/link.kedi").symlink_to("../shared/text.kedi")
-    Path("pkg/src/folder").symlink_to("../shared")
+    write("pkg/common/text.kedi", WORDS)
+    Path("pkg/src/link.kedi").symlink_to("../common/text.kedi")
+    Path("pkg/src/folder").symlink_to("../common")
     assert kedi("install", "pkg").status == 0
     assert {"src/link.kedi", "src/folder/text.kedi"} <= tree(place())
     assert not any(path.is_symlink() for path in place().rglob("*"))
