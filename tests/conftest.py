@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib.util
 import ipaddress
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,10 @@ from typing import Any
 import hypothesis
 import pytest
 from hypothesis.configuration import set_hypothesis_home_dir
+
+# A run that was started in the background ignores Ctrl+C, and so would the processes of the tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 
