@@ -1,0 +1,1 @@
+"""The debugger's core: breakpoints, stepping and evaluation, without any wire protocol."""
