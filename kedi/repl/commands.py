@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from kedi.errors import KediError
+from kedi.errors import KediError, SessionDumpError
 
 if TYPE_CHECKING:
     from kedi.repl.rules import Command
@@ -184,8 +184,8 @@ def _multiline(shell: Shell, _: str) -> None:
 def _load(shell: Shell, argument: str) -> None:
     from kedi.repl.records import is_snapshot
 
-    path = Path(argument).expanduser()
     try:
+        path = Path(argument).expanduser()
         if is_snapshot(path):
             shell.resume(path)
             return
@@ -196,7 +196,9 @@ def _load(shell: Shell, argument: str) -> None:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         raise CommandError(f"`{argument}` is not UTF-8") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, KediError):
+            raise
         reason = error.strerror if isinstance(error, OSError) else None
         raise CommandError(f"`{argument}` cannot be read: {reason or error}") from None
     names = {fragment.name for fragment in shell.session.fragments}
@@ -208,16 +210,23 @@ def _load(shell: Shell, argument: str) -> None:
 
 
 def _dump(shell: Shell, argument: str) -> None:
-    words = argument.split()
-    partial = "--partial" in words
-    path = argument.replace("--partial", "", 1).strip() if partial else argument
-    if path.startswith("--"):
-        raise CommandError(f"`:dump` has no option `{path.split()[0]}`", "it has `--partial`")
+    option, _, rest = argument.partition(" ")
+    partial = option == "--partial"
+    if option.startswith("--") and not partial:
+        raise CommandError(f"`:dump` has no option `{option}`", "it has `--partial`")
+    path = rest.strip() if partial else argument
     try:
         shell.recorder.save(
             shell.session, Path(path).expanduser().absolute() if path else None, partial=partial
         )
-    except (OSError, ValueError) as error:
+    except SessionDumpError as error:
+        if partial or not error.problems:
+            raise
+        shell.console.error(error)
+        raise CommandError(
+            "nothing is saved", f"`{f':dump --partial {path}'.rstrip()}` saves the rest"
+        ) from None
+    except (OSError, ValueError, RuntimeError) as error:
         if isinstance(error, KediError):
             raise
         reason = error.strerror if isinstance(error, OSError) else None

@@ -1,12 +1,13 @@
-"""Saving the session from the REPL: where to, and how to come back."""
+"""Saving the session from the REPL: where to, what when that fails, and how to come back."""
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from kedi.errors import KediError, SessionDumpError
 
@@ -16,6 +17,14 @@ if TYPE_CHECKING:
 
 SUFFIX = ".kedi-state"
 
+#: Reasons that are listed when a part of the session is not saved.
+_SHOWN = 8
+_PARTIAL = re.compile(r"\.partial(?:-\d+)?\Z")
+
+Outcome = Literal["whole", "part", "nothing"]
+"""What came of saving on the way out. ``whole`` is also a session that was not to be saved;
+``part`` one that was saved in part, or elsewhere."""
+
 
 class NotOurs(KediError):
     """A file that saving would overwrite although it is no snapshot."""
@@ -24,7 +33,7 @@ class NotOurs(KediError):
 def sessions_directory() -> Path:
     """``$KEDI_HOME/sessions``, by default ``~/.kedi/sessions``."""
     home = os.environ.get("KEDI_HOME")
-    return Path(home or "~/.kedi").expanduser() / "sessions"
+    return Path(home or "~/.kedi").expanduser().absolute() / "sessions"
 
 
 def new_path() -> Path:
@@ -35,13 +44,34 @@ def new_path() -> Path:
     return sessions_directory() / f"idle-{stamp}-{secrets.token_hex(4)}{SUFFIX}"
 
 
+def partial_path(path: Path) -> Path:
+    """A path beside ``path`` for what can be saved of a session; nothing has it yet."""
+    stem = _PARTIAL.sub("", path.stem)
+    number = 1
+    while True:
+        mark = ".partial" if number == 1 else f".partial-{number}"
+        found = path.with_name(f"{stem}{mark}{path.suffix}")
+        if not os.path.lexists(found):
+            return found
+        number += 1
+
+
 class Recorder:
-    """Knows the snapshot file of a session, once it has one. ``active`` saves it at the end."""
+    """Knows the snapshot file of a session, once it has one. ``active`` saves it at the end.
+
+    ``partial`` says that the file holds a part of the session only.
+    """
 
     def __init__(self, console: Console, *, active: bool, path: Path | None = None) -> None:
         self.console = console
         self.active = active
         self.path = path
+        self.partial = False
+
+    def went_on(self, session: ReplSession, path: Path) -> None:
+        """Note that the session was restored from ``path``."""
+        self.path = path
+        self.partial = bool(session.holes)
 
     def save(
         self, session: ReplSession, path: Path | None = None, *, partial: bool = False
@@ -50,48 +80,105 @@ class Recorder:
 
         Raises :class:`KediError` and ``OSError``.
         """
+        target = self._target(path)
+        try:
+            self._write(session, target, partial=False)
+        except SessionDumpError as error:
+            if not partial or not error.problems:
+                raise
+            for line in _listed(error):
+                self.console.note(f"left out: {line}")
+            self._write(session, target, partial=True)
+
+    def _target(self, path: Path | None) -> Path:
         chosen = path or self.path
-        target = chosen or new_path()
         if chosen is None:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        elif target != self.path:
-            _check(target)
+            chosen = new_path()
+            chosen.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        elif chosen != self.path:
+            _check(chosen)
+        return chosen
+
+    def _write(self, session: ReplSession, target: Path, *, partial: bool) -> None:
         with session.without_last():
-            try:
-                session.dump(target)
-            except SessionDumpError as error:
-                if not partial:
-                    raise
-                for problem in error.problems:
-                    self.console.note(f"left out: {problem.path}: {problem.reason}")
-                session.dump(target, partial=True)
+            session.dump(target, partial=partial)
         self.path = target
+        self.partial = partial
 
     def tell(self, session: ReplSession) -> None:
         """Say what was saved and how to resume it."""
         if self.path is not None:
-            self.console.out(f"saved {_count(session)} to {self.path}")
+            saved = "the rest" if self.partial else _count(session)
+            self.console.out(f"saved {saved} to {self.path}")
             self.console.out(f"to resume: {resume_command(self.path)}")
 
-    def finish(self, session: ReplSession) -> bool:
-        """Save on the way out when that was asked for; false when it failed."""
+    # ── on the way out ───────────────────────────────────────────────────────
+
+    def finish(self, session: ReplSession) -> Outcome:
+        """Save on the way out when that was asked for.
+
+        What cannot be saved whole is saved in part, in a file beside the one that was meant;
+        where nothing can be written, in the folder of sessions.
+        """
         if not self.active:
-            return True
+            return "whole"
         try:
-            self.save(session)
-        except KediError as error:
-            self.console.error(error)
-        except OSError as error:
-            self.console.complain(f"the session is not saved: {error.strerror or error}")
+            outcome = self._keep(session)
         except KeyboardInterrupt:
             self.console.complain("interrupted: the session is not saved")
-        else:
+            return "nothing"
+        if outcome != "nothing":
             try:
                 self.tell(session)
             except OSError:
                 pass  # nobody reads any more; it is saved
-            return True
-        return False
+        return outcome
+
+    def _keep(self, session: ReplSession) -> Outcome:
+        meant = self.path
+        try:
+            return self._keep_at(session, meant)
+        except (KediError, OSError) as error:
+            self._unsaved(error, meant)
+        if meant is None or meant.parent == sessions_directory():
+            return "nothing"
+        self.path = None
+        try:
+            self._keep_at(session, None)
+        except (KediError, OSError) as error:
+            self._unsaved(error, None)
+            self.path = meant
+            return "nothing"
+        return "part"
+
+    def _keep_at(self, session: ReplSession, path: Path | None) -> Outcome:
+        known = {hole.path for hole in session.holes}
+        target = self._target(path)
+        try:
+            self._write(session, target, partial=False)
+        except SessionDumpError as error:
+            if not error.problems:
+                raise
+            as_before = self.partial and all(item.path in known for item in error.problems)
+            if as_before:
+                self.console.note("still missing in the file:")
+            else:
+                self.console.complain("the session cannot be saved whole: the file will lack")
+            for line in _listed(error):
+                self.console.err(f"  {line}")
+            # A file that was in part before may be so again; a whole one stays as it is.
+            self._write(session, target if self.partial else partial_path(target), partial=True)
+            if self.path != target and target.exists():
+                self.console.note(f"{target} stays as it was")
+            return "whole" if as_before else "part"
+        return "whole"
+
+    def _unsaved(self, error: KediError | OSError, path: Path | None) -> None:
+        if isinstance(error, KediError):
+            self.console.error(error)
+        else:
+            place = f" to {path}" if path is not None else ""
+            self.console.complain(f"the session is not saved{place}: {error.strerror or error}")
 
 
 def resume_command(path: Path) -> str:
@@ -103,6 +190,14 @@ def is_snapshot(path: Path) -> bool:
     """Whether a file begins like a snapshot; a fragment cannot begin so. Raises ``OSError``."""
     with path.open("rb") as file:
         return file.read(1) == b"{"
+
+
+def _listed(error: SessionDumpError) -> list[str]:
+    lines = [f"{item.path}: {item.reason}" for item in error.problems[:_SHOWN]]
+    hidden = len(error.problems) - _SHOWN
+    if hidden > 0:
+        lines.append(f"… and {hidden:,} more")
+    return lines
 
 
 def _check(path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
 from kedi.repl.rules import command_in
+from kedi.repl.signals import shielded
 from kedi.repl.transcript import inputs
 
 if TYPE_CHECKING:
@@ -181,27 +182,43 @@ class Shell:
     def resume(self, path: Path) -> None:
         """Go on with a snapshot in place of this session. Raises ``KediError``, ``OSError``."""
         restored = self._restore(path)
-        before, self._session = self._session, restored
+        before = self._session
         if before is not None:
-            self.recorder.finish(before)
-            before.close()
-        self.recorder.path = path.absolute()
+            self._leave_session(before, restored)
+        self._session = restored
+        self.recorder.went_on(restored, path.absolute())
         self.console.out(resumed(restored))
 
+    def _leave_session(self, session: ReplSession, following: ReplSession) -> None:
+        """Save, if that was asked for, and close; a session that cannot be saved stays."""
+        from kedi.repl.commands import CommandError
+
+        if self.recorder.finish(session) == "nothing":
+            following.close()
+            raise CommandError(
+                "nothing is loaded, since the session could not be saved",
+                "`:dump PATH` saves it elsewhere; or leave with `:exit`",
+            )
+        count = len(session.fragments)
+        if count and not self.recorder.active:
+            self.console.note(
+                f"the session before, of {count} fragment{'' if count == 1 else 's'}, is closed"
+            )
+        session.close()
+
     def _end(self) -> bool:
-        """Save if that was asked for, and close; false when saving failed."""
-        if self._session is None:
-            if not self.recorder.active:
+        """Save if that was asked for, and close; false unless all was saved as it was asked for."""
+        with shielded():
+            if self._session is None and not self.recorder.active:
                 return True
             try:
-                self._session = self._make_session()
+                return self.recorder.finish(self.session) == "whole"
             except Exception as error:
                 self._internal(error)
                 return False
-        try:
-            return self.recorder.finish(self._session)
-        finally:
-            self._session.close()
+            finally:
+                if self._session is not None:
+                    self._session.close()
 
     def _internal(self, error: Exception) -> None:
         import traceback

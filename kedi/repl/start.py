@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
-import stat
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +14,9 @@ from kedi.repl.console import Console
 from kedi.repl.records import Recorder
 from kedi.repl.rules import Rules
 from kedi.repl.shell import Reader, Shell, resumed
+from kedi.repl.signals import ended_by_signals
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from kedi.repl.completer import Suggestion
     from kedi.repl.history import HistoryFile
     from kedi.repl.live import ReplSession
@@ -70,6 +66,8 @@ def start(settings: Settings) -> int:
     )
     if path is not None or settings.config or any(map(os.environ.get, _DECIDING)):
         session = shell.session  # what is wrong is said at once, not after the first input
+        if path is not None:
+            recorder.went_on(session, path)
         if path is not None and terminal:
             _greet()
             console.out(resumed(session))
@@ -77,7 +75,7 @@ def start(settings: Settings) -> int:
             _greet()
     elif terminal:
         _greet()
-    with _ended_by_signals():
+    with ended_by_signals():
         if not terminal:
             from kedi.repl.plain import LineReader, prepare_stdin, read_stdin
 
@@ -178,42 +176,6 @@ def _is_terminal(stream: Any) -> bool:
         return stream is not None and bool(stream.isatty())
     except ValueError:
         return False  # closed
-
-
-@contextmanager
-def _ended_by_signals() -> Generator[None]:
-    """Let a hang-up or a termination end the REPL like an exit, so that it can save."""
-
-    def end(number: int, _: FrameType | None) -> None:
-        _leave_lost_terminal()
-        raise SystemExit(128 + number)
-
-    before: list[tuple[int, Any]] = []
-    for name in ("SIGHUP", "SIGTERM"):
-        number = getattr(signal, name, None)
-        try:
-            # What is ignored on purpose (`nohup`) stays ignored.
-            if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-                before.append((number, signal.signal(number, end)))
-        except ValueError:
-            break  # not in the main thread
-    try:
-        yield
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
-
-
-def _leave_lost_terminal() -> None:
-    """Write to nowhere instead of to a terminal that is gone: each write to it would fail."""
-    for descriptor in (1, 2):
-        try:
-            if stat.S_ISCHR(os.fstat(descriptor).st_mode) and not os.isatty(descriptor):
-                nowhere = os.open(os.devnull, os.O_WRONLY)
-                os.dup2(nowhere, descriptor)
-                os.close(nowhere)
-        except OSError:
-            pass  # closed already
 
 
 __all__ = ["Settings", "start"]

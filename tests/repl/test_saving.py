@@ -77,18 +77,110 @@ def test_record_of_nothing_is_a_snapshot_too(idle: Idle) -> None:
     assert idle("= `1`\n", "--load", _resumed_by(done.out)[-1]).out.startswith("1\n")
 
 
-def test_record_that_fails_is_told(idle: Idle) -> None:
-    done = idle("[g] = `(i for i in [1])`\n", "--record")
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [("", 1), (":exit\n", 1), ("`raise SystemExit(7)`\n", 7), ("= `1/0`\n", 1)],
+)
+def test_record_of_what_cannot_be_saved_whole_saves_the_rest(
+    idle: Idle, end: str, status: int
+) -> None:
+    done = idle(f"{SETUP}[g] = `(i for i in [1])`\n{end}", "--record")
+    assert done.status == status
+    assert "error: the session cannot be saved whole" in done.err
+    assert "  g: it is a generator" in done.err
+    (saved,) = _sessions().iterdir()
+    assert saved.name.endswith(".partial.kedi-state")
+    assert f"saved the rest to {saved}\n" in done.out
+    again = idle(f":load {saved}\n= `total()`\n= `g`\n")
+    assert "missing: g: it is a generator" in again.out
+    assert "\n3\n" in again.out
+    assert "`g` is missing" in again.err
+
+
+def test_a_whole_snapshot_is_not_replaced_by_a_part(idle: Idle) -> None:
+    idle(f"{SETUP}:dump work.kedi-state\n")
+    before = Path("work.kedi-state").read_bytes()
+    for number in range(2):
+        done = idle("[g] = `(i for i in [1])`\n", "--load", "work.kedi-state")
+        assert (done.status, "work.kedi-state stays as it was" in done.err) == (1, True)
+        name = "work.partial.kedi-state" if not number else "work.partial-2.kedi-state"
+        assert _resumed_by(done.out)[-1] == str(Path(name).absolute())
+    assert Path("work.kedi-state").read_bytes() == before
+
+
+def test_a_part_is_recorded_to_where_it_came_from(idle: Idle) -> None:
+    idle("[g] = `(i for i in [1])`\n[h] = `(i for i in [1])`\n:dump --partial s.kedi-state\n")
+    done = idle("[x: int] = `1`\n", "--load", "s.kedi-state")
+    assert done.status == 0  # nothing more is missing
+    assert done.err.startswith("note: still missing in the file:\n  g: it is a generator")
+    assert _resumed_by(done.out)[-1] == str(Path("s.kedi-state").absolute())
+    done = idle("[k] = `(i for i in [1])`\n", "--load", "s.kedi-state")
     assert done.status == 1
-    assert "g: it is a generator" in done.err
-    assert list(_sessions().iterdir()) == []
-    assert idle("[g] = `(i for i in [1])`\n`raise SystemExit(5)`\n", "--record").status == 5
+    done = idle("[g] = 1\n[h] = 2\n[k] = 3\n= `x`\n", "--load", "s.kedi-state")
+    assert (done.status, done.err) == (0, "")
+    again = idle("= `(g, h, k)`\n", "--load", "s.kedi-state").out
+    assert "missing" not in again
+    assert "('1', '2', '3')" in again
+    assert [path.name for path in Path().glob("*.kedi-state")] == ["s.kedi-state"]
+
+
+def test_what_is_missing_is_listed_in_a_few_lines(idle: Idle) -> None:
+    many = "".join(f"[g{number}] = `(i for i in [1])`\n" for number in range(30))
+    for text, arguments in [(many, ["--record"]), (f"{many}:dump --partial state\n", [])]:
+        err = idle(text, *arguments).err
+        assert err.count("it is a generator") == 8
+        assert "… and 22 more" in err
+
+
+def test_a_place_that_is_gone_is_replaced(idle: Idle) -> None:
+    Path("sub").mkdir()
+    idle(f"{SETUP}:dump sub/state\n")
+    done = idle("`__import__('shutil').rmtree('sub')`\n[z: int] = `9`\n", "--load", "sub/state")
+    assert done.status == 1
+    assert f"the session is not saved to {Path('sub/state').absolute()}: No such file" in done.err
+    (saved,) = _sessions().iterdir()
+    assert _resumed_by(done.out)[-1] == str(saved)
+    assert "\n(3, 9)\n" in "\n" + idle("= `(total(), z)`\n", "--load", str(saved)).out
+
+
+def test_a_place_of_another_kind_is_not_replaced(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    done = idle("`__import__('os').rename('state', 'other')`\n"
+                "`__import__('os').symlink('other', 'state')`\n", "--load", "state")  # fmt: skip
+    assert done.status == 1
+    assert "symbolic link" in done.err
+    assert Path("state").is_symlink()
+    (saved,) = _sessions().iterdir()
+    assert ".partial" not in saved.name
+
+
+def test_nothing_can_be_written(idle: Idle) -> None:
+    Path(os.environ["KEDI_HOME"]).mkdir(parents=True)
+    _sessions().write_text("in the way")
+    done = idle("[x] = 1\n", "--record")
+    assert done.status == 1
+    assert "the session is not saved: " in done.err
+    assert "Traceback" not in done.err
+    assert idle("[x] = 1\n`raise SystemExit(7)`\n", "--record").status == 7
+
+
+def test_a_recorded_session_that_cannot_be_saved_stays(idle: Idle) -> None:
+    idle(f"{SETUP}:dump state\n")
+    Path(os.environ["KEDI_HOME"]).mkdir(parents=True)
+    _sessions().write_text("in the way")
+    done = idle("[mine: int] = `5`\n:load state\n= `mine`\n:dump here\n:load state\n= `x`\n",
+                "--record")  # fmt: skip
+    assert "nothing is loaded, since the session could not be saved" in done.err
+    assert done.out.startswith("5\n")
+    assert "[1, 2]\n" in done.out
+    assert idle("= `mine`\n", "--load", "here").out.startswith("5\n")
 
 
 def test_a_dump_that_fails_leaves_the_session(idle: Idle) -> None:
-    done = idle("[g] = `(i for i in [1])`\n:dump state\n= `1`\n")
+    done = idle("[g] = `(i for i in [1])`\n:dump my state\n= `1`\n")
     assert (done.status, done.out) == (0, "1\n")
-    assert not Path("state").exists()
+    assert "`:dump --partial my state` saves the rest" in done.err
+    assert not Path("my state").exists()
 
 
 def test_a_partial_dump_names_what_it_leaves_out(idle: Idle) -> None:
