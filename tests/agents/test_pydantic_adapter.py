@@ -7,6 +7,8 @@ import gc
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +24,7 @@ from kedi.agents.adapters.pydantic_ai import PydanticAdapter, create
 from kedi.agents.calls import ModelCallError, ModelRequest, call_model
 from kedi.agents.contract import Attempt, Usage
 from kedi.agents.errors import ConfigurationError
+from tests.conftest import ROOT
 
 pytest.importorskip("pydantic_ai", reason="the `pydantic` extra is not installed")
 
@@ -405,3 +408,34 @@ def test_a_test_cannot_reach_a_provider_by_accident(
         call_model(adapter, request)
     assert network_attempts
     network_attempts.clear()
+
+
+# ── the terminal ─────────────────────────────────────────────────────────────
+
+# What Pydantic AI itself would print is left on, and its reasons to be silent in tests are not.
+_FIRST_CALL = (
+    "import os, sys\n"
+    "from kedi.cli.main import main\n"
+    "line = ['--adapter', 'pydantic', '--adapter-model', 'test', '-c', '>> Count: [n: int]']\n"
+    "status = main(line)\n"
+    "print(status, repr(os.environ['PYDANTIC_AI_NO_BANNER']))\n"
+)
+
+
+def _first_call(**given: str) -> tuple[str, str]:
+    silent = ("PYTEST_VERSION", "CI", "PYDANTIC_AI_NO_BANNER")
+    kept = {name: value for name, value in os.environ.items() if name not in silent}
+    # With an agent at the terminal, the banner is written to streams that are no terminals, too.
+    env = {**kept, "AI_AGENT": "1", "PYTHONPATH": str(ROOT), **given}
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_CALL], capture_output=True, text=True, env=env, timeout=60
+    )
+    return done.stdout, done.stderr
+
+
+def test_the_first_call_prints_no_banner() -> None:
+    assert _first_call() == ("0 '1'\n", "")
+
+
+def test_a_value_of_the_user_stays() -> None:
+    assert _first_call(PYDANTIC_AI_NO_BANNER="mine") == ("0 'mine'\n", "")

@@ -295,6 +295,8 @@ def _require() -> None:
             "the adapter `pydantic` needs Pydantic AI, which is not installed",
             hint="`pip install 'pydantic-ai-slim[openai]'` (the extra `pydantic`)",
         )
+    # At the first run of a process it writes about itself to the terminal of the program.
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
 
 
 def _settings(
