@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kedi.errors import KediError, SessionDumpError
 
@@ -68,6 +69,8 @@ def _unknown(name: str) -> CommandError:
 
 
 def _show(shell: Shell, argument: str) -> None:
+    if argument == _last():
+        argument = f"`{argument}`"  # as a text it would say nothing
     value = shell.session.evaluate(argument)
     if _is_rendered(shell, argument):
         shell.console.result(str(value))
@@ -89,13 +92,44 @@ def _is_rendered(shell: Shell, argument: str) -> bool:
 
 
 def _type(shell: Shell, argument: str) -> None:
+    from kedi.repl.rules import is_path
     from kedi.repl.views import type_text
 
-    view = shell.session.binding(argument) if argument.isidentifier() else None
+    session = shell.session
+    view = session.binding(argument) if argument.isidentifier() else None
     if view is not None:
         shell.console.out(type_text(view.value, view.declared))
-    else:
-        shell.console.out(type_text(shell.session.evaluate(argument)))
+        return
+    value = session.look_up(argument) if is_path(argument) else _missing()
+    if value is _missing():
+        value = session.peek(_as_value(shell, argument))
+    shell.console.out(type_text(value))
+
+
+def _as_value(shell: Shell, argument: str) -> str:
+    """The argument of ``:type``; what goes on from a known name is no text."""
+    from kedi.repl.rules import is_path
+
+    if not is_path(argument):
+        return argument
+    root = re.split(r"[.\[]", argument, maxsplit=1)[0]
+    if shell.session.look_up(root) is not _missing():
+        return f"`{argument}`"
+    if root == _last():
+        raise _no_name(shell, root)
+    return argument
+
+
+def _missing() -> Any:
+    from kedi.runtime.scopes import MISSING
+
+    return MISSING
+
+
+def _last() -> str:
+    from kedi.repl.live import LAST
+
+    return LAST
 
 
 def _vars(shell: Shell, argument: str) -> None:
@@ -140,9 +174,19 @@ def _why(shell: Shell, argument: str) -> None:
 
 
 def _no_name(shell: Shell, name: str, hint: str | None = None) -> CommandError:
-    from difflib import get_close_matches
-
+    if name == _last():
+        if shell.session.look_up(name) is _missing():
+            return CommandError("there is no result yet", f"`{name}` is the last result")
+        return CommandError(f"`{name}` is the last result, and no binding", f"`{name}?` shows it")
     from kedi.repl.views import fit
+
+    cls = shell.session.computing_class(name)
+    if cls is not None:
+        return CommandError(
+            f"`{fit(name, 60)}` is computed by the class `{cls}`, which is not done here",
+            f"`:show `{name}`` does it",
+        )
+    from difflib import get_close_matches
 
     near = get_close_matches(name, [view.name for view in shell.session.bindings()], 1)
     if near:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kedi.agents.config import make_config
 from kedi.runtime.scopes import MISSING, dict_del, dict_get, dict_has, dict_set
 from kedi.session.session import InteractiveSession
+from kedi.session.static import class_attribute, kind_of, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 LAST = "_"
 _BINDS = re.compile(r"\[\s*_\s*[\]:]")
+_TEXT = re.compile(r"\s*=\s*_\s*")
+
+
+def asks_text(source: str) -> bool:
+    """Whether a fragment gives the text ``_`` where the last result was meant."""
+    return _TEXT.fullmatch(source) is not None
 
 
 class ReplSession(InteractiveSession):
@@ -36,6 +43,14 @@ class ReplSession(InteractiveSession):
         """Evaluate what a return accepts; its value becomes ``_`` unless it is ``None``."""
         return self._remembering(expression, super().evaluate)
 
+    def peek(self, expression: str) -> Any:
+        """Evaluate like :meth:`evaluate`, and leave ``_`` as it is."""
+        before = dict_get(self._base, LAST, MISSING)
+        try:
+            return self.evaluate(expression)
+        finally:
+            self._set_last(before)
+
     def _remembering(self, source: str, run: Any, **options: Any) -> Any:
         before = dict_get(self._base, LAST, MISSING)
         owned = dict_has(self._scope, LAST)
@@ -46,7 +61,8 @@ class ReplSession(InteractiveSession):
         finally:
             if not owned and dict_has(self._scope, LAST) and not _BINDS.search(source):
                 dict_del(self._scope, LAST)
-            self._set_last(before if value is None else value)
+            kept = value is None or asks_text(source)
+            self._set_last(before if kept else value)
 
     def _set_last(self, value: Any) -> None:
         if value is not MISSING:
@@ -83,6 +99,14 @@ class ReplSession(InteractiveSession):
 
         known = Resolver(self._scope, lambda _: None).resolve(expression)
         return MISSING if known is None or known.instance else known.value
+
+    def computing_class(self, expression: str) -> str | None:
+        """The class whose property keeps :meth:`look_up` from reading ``expression``, if any."""
+        owner, _, name = expression.rpartition(".")
+        value = self.look_up(owner) if name.isidentifier() else MISSING
+        if value is MISSING or class_attribute(kind_of(value), name) is MISSING:
+            return None
+        return label_of(value)
 
     def exported(self, path: str) -> frozenset[str]:
         """Names that importing ``path`` publishes; none when there is no such module."""

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 Check = Callable[[str], "ParseResult"]
 
 _COMMAND = re.compile(r"\s*:([A-Za-z][\w-]*|[^\s\w]?)(.*)", re.DOTALL)
-_PATH = r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+|\[[^\]\[\n?]++\])*+"
+_KEY = r"""\[(?:'(?:[^'\\\n]|\\.)*+'|"(?:[^"\\\n]|\\.)*+"|[^\]\[\n?'"])++\]"""
+_PATH = rf"[A-Za-z_]\w*+(?:\.[^\W\d]\w*+|{_KEY})*+"
 _ASKED = re.compile(rf"\s*+(?:\?\s*+(?P<after>{_PATH})|(?P<before>{_PATH})(?P<marks>\?\??))\s*+")
 
 #: Commands whose argument is what a return accepts, and may go on over several lines.
@@ -31,6 +32,11 @@ class Command(NamedTuple):
 
     name: str
     argument: str
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is a name, perhaps with attributes and keys behind it."""
+    return re.fullmatch(_PATH, text) is not None
 
 
 def command_in(text: str) -> Command | None:

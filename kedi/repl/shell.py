@@ -128,6 +128,8 @@ class Shell:
 
     def execute(self, source: str, *, source_name: str | None = None) -> bool:
         """Run a fragment and show its result; false when it was interrupted."""
+        from kedi.repl.live import LAST, asks_text
+
         self.failed = False
 
         def run() -> None:
@@ -135,6 +137,8 @@ class Shell:
             value = self.session.execute(source, **options)
             if value is not None:
                 self.show(value)
+            if value == LAST and asks_text(source):
+                self.console.note(f"this is a text; the last result is `= `{LAST}``")
 
         return self._guarded(run)
 

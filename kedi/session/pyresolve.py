@@ -6,6 +6,7 @@ import ast
 import builtins
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,7 +17,6 @@ from kedi.runtime.types import builtin_types
 from kedi.session.signatures import annotations_of, class_behind, parameters_of, returns_of
 from kedi.session.static import (
     DICT,
-    INT,
     attribute,
     class_attribute,
     instance_dict,
@@ -197,27 +197,54 @@ class Resolver:
         return None if cls is MISSING else Known(cls=cls)
 
     def _item(self, base: Known | None, index: ast.expr) -> Known | None:
-        if base is None or base.value is MISSING or not isinstance(index, ast.Constant):
+        key = _key(index)
+        if base is None or base.value is MISSING or key is MISSING:
             return None
-        value, key = base.value, index.value
+        value = base.value
         if is_real(value, dict):
             return _entry(value, key)
-        if type(value) in (list, tuple) and type(key) is int:
-            items = cast("list[Any]", value)
-            return Known(value=items[key]) if INT.__abs__(key) < len(items) else None
+        if type(key) not in (int, bool):
+            return None
+        for kind in _INDEXED:
+            read = class_attribute(kind, "__getitem__")
+            if class_attribute(kind_of(value), "__getitem__") is read:
+                try:
+                    return Known(value=read(value, key))
+                except (IndexError, OverflowError):
+                    return None
         return None
 
 
-_MOST_KEYS = 10_000
+_MOST_KEYS = 100_000
+_INDEXED: tuple[type, ...] = (list, tuple, str, bytes, bytearray, range, deque)
+
+
+def _key(index: ast.expr) -> Any:
+    """The key or index that a subscript writes out, or ``MISSING``."""
+    if not isinstance(index, (ast.Constant, ast.UnaryOp, ast.Tuple)):
+        return MISSING
+    try:
+        return ast.literal_eval(index)
+    except (ValueError, TypeError, RecursionError):
+        return MISSING
 
 
 def _entry(mapping: Any, key: Any) -> Known | None:
     """A dict's value by search: a lookup may run the ``__eq__`` of a key of user code."""
     if DICT.__len__(mapping) <= _MOST_KEYS:
         for other, value in list(DICT.items(mapping)):
-            if type(other) is type(key) and other == key:
+            if _same(other, key):
                 return Known(value=value)
     return None
+
+
+def _same(other: Any, key: Any) -> bool:
+    if type(other) is not type(key):
+        return False
+    if type(key) is not tuple:
+        return other == key
+    parts, wanted = cast("tuple[Any, ...]", other), cast("tuple[Any, ...]", key)
+    return len(parts) == len(wanted) and all(map(_same, parts, wanted))
 
 
 _DISPLAYS: dict[type, type] = {

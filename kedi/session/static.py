@@ -9,7 +9,7 @@ The rules follow ``inspect.getattr_static``.
 from __future__ import annotations
 
 import gc
-from collections import deque
+from collections import deque, namedtuple
 from collections.abc import Iterator, Mapping
 from types import (
     FunctionType,
@@ -156,11 +156,31 @@ def attribute(value: Any, name: str) -> Any:
             for slot, item in slots_of(value):
                 if slot == name:
                     return item
-        return MISSING
+        return _read_plain(found, value)
     own = instance_dict(value)
     if own is not None and DICT.__contains__(own, name):
         return DICT.__getitem__(own, name)
     return MISSING if _computes(found) else _unwrapped(found)
+
+
+#: Modules whose classes in C have attributes that are only read, such as ``int.real``.
+_PLAIN = frozenset(("builtins", "datetime", "decimal", "collections", "re"))
+#: How named tuples read their fields.
+_TUPLE_FIELD = kind_of(
+    namedtuple("_Named", ("field",)).__dict__["field"]  # pyright: ignore[reportUntypedNamedTuple]
+)
+
+
+def _read_plain(found: Any, value: Any) -> Any:
+    """What an attribute of a builtin class holds; reading others may run code of a user."""
+    kind = kind_of(found)
+    plain = kind in _DICT_DESCRIPTORS and module_of(found.__objclass__) in _PLAIN
+    if plain or kind is _TUPLE_FIELD:
+        try:
+            return found.__get__(value, kind_of(value))
+        except (AttributeError, ValueError):
+            pass  # it has no value at the moment
+    return MISSING
 
 
 def _unwrapped(found: Any) -> Any:

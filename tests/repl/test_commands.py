@@ -149,6 +149,36 @@ def test_the_last_result_is_no_binding_and_survives_python(idle: Idle) -> None:
     assert idle(inner).out.startswith("5\n")
 
 
+@pytest.mark.parametrize(
+    "ask", [":type _", ":type `_`", ":type `'x' * 3`", ":type <_>", "_?", ":vars", ":why _",
+            ":source _", "_??", "= _", ":calls", ":help"]
+)  # fmt: skip
+def test_asking_leaves_the_last_result(idle: Idle, ask: str) -> None:
+    assert idle(f"= `5`\n{ask}\n{ask}\n= `_`\n").out.endswith("\n5\n")
+
+
+def test_asking_for_the_last_result(idle: Idle) -> None:
+    done = idle("= `5`\n:type _\n:type _\n_?\n:show _\n= `[_]`\n:type _\n:type _[0].real\n")
+    assert done.out == "5\nint\nint\n_: int\n5\n5\n[5]\nlist of 1 item\nint\n"
+    done = idle("= `5`\n= _\n:why _\n")
+    assert done.out == "5\n'_'\n"
+    assert "this is a text; the last result is `= `_``" in done.err
+    assert "`_` is the last result, and no binding" in done.err
+    for ask in ("_?", ":type _", ":why _", ":source _"):
+        assert "there is no result yet" in idle(f"{ask}\n").err
+
+
+def test_types_of_names_and_of_what_goes_on_from_them(idle: Idle) -> None:
+    done = idle(
+        "```\nclass C:\n    p = property(lambda self: 4)\nc = C()\n```\n\n"
+        ":type c\n:type c.p\n:type c.q\n:type len\n:type hello\n:type hello.you\n"
+    )
+    assert done.out == (
+        "C\nint\nbuiltin_function_or_method\nstr of 5 characters\nstr of 9 characters\n"
+    )
+    assert "no attribute 'q'" in done.err
+
+
 def test_vars(idle: Idle) -> None:
     text = "[count: int] = `3`\n[names: list[str]] = `['a']`\n@f():\n  = x\n\n~T(a)\n:vars\n"
     rows = [re.split(r"\s{2,}", line) for line in idle(text).out.splitlines()]
@@ -195,6 +225,52 @@ def test_question_marks_run_nothing(idle: Idle) -> None:
         "loud = Loud()\n```\n\nloud?\nloud.x?\nloud.nope?\n:vars\n:why loud\n"
     )
     assert "ran" not in idle(text).out
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("n.real", "int\n3"),
+        ("z.imag", "float\n4.0"),
+        ("when.year", "int\n2020"),
+        ("pair.second", "int\n5"),
+        ("pair[-1]", "int\n5"),
+        ("xs[-1]['k]?'][0]", "int\n1"),
+        ("text[1]", "str of 1 character\n'e'"),
+        ("steps[2].numerator", "int\n7"),
+        ("table[1, 'a']", "int\n7"),
+        ("big[49999]", "int\n49999"),
+    ],
+)
+def test_question_marks_follow_attributes_and_keys(idle: Idle, path: str, said: str) -> None:
+    text = (
+        "```\nimport collections, datetime\n"
+        "n, z, when, text = 3, 3+4j, datetime.datetime(2020, 1, 2), 'hello'\n"
+        "pair = collections.namedtuple('Pair', 'first second')(4, 5)\n"
+        "xs, steps, table = [1, {'k]?': (1, 2)}], range(3, 9, 2), {(1, 'a'): 7}\n"
+        "big = {i: i for i in range(50_000)}\n```\n\n"
+    )
+    done = idle(f"{text}{path}?\n:type {path}\n")
+    assert done.out == f"{path}: {said}\n{said.partition(chr(10))[0]}\n"
+
+
+@pytest.mark.parametrize(
+    "path", ["loud.x", "loud.y", "loud[0]", "odd[1]", "loud.x.real", "keyed['k']"]
+)
+def test_question_marks_run_no_code_of_users(idle: Idle, path: str) -> None:
+    text = (
+        "```\nclass Loud:\n    def y(self): print('r' 'an')\n    y = property(y)\n"
+        "    x = property(y.fget)\n    def __getitem__(self, i): print('r' 'an')\n"
+        "    def __eq__(self, other): print('r' 'an')\n    def __hash__(self): return hash('k')\n"
+        "class Odd(list):\n    def __getitem__(self, i): print('r' 'an')\n"
+        "loud, odd, keyed = Loud(), Odd([1, 2]), {Loud(): 1, 'j': 2}\n```\n\n"
+    )
+    done = idle(f"{text}{path}?\n")
+    assert done.status == 1
+    assert "ran" not in done.out
+    if path in ("loud.x", "loud.y"):
+        assert "is computed by the class `Loud`" in done.err
+        assert f"`:show `{path}`` does it" in done.err
 
 
 def test_source(idle: Idle) -> None:
