@@ -7,12 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kedi.cli import terminal
+from kedi.cli.options import UsageError
 from kedi.cli.programs import configuration
 from kedi.errors import KediError
 from kedi.runtime.directory import working_directory
 
 if TYPE_CHECKING:
     from kedi.cli.options import Invocation
+
+
+def _path(given: str) -> Path:
+    try:
+        return Path(given).expanduser()
+    except RuntimeError:
+        raise UsageError(
+            f"`--load {given}`: there is no such user", "write the path without `~`"
+        ) from None
 
 
 def run_idle(invocation: Invocation) -> int:
@@ -25,7 +35,7 @@ def run_idle(invocation: Invocation) -> int:
     settings = Settings(
         configuration(invocation),
         invocation.record,
-        Path(invocation.load).expanduser() if invocation.load is not None else None,
+        _path(invocation.load) if invocation.load is not None else None,
         invocation.highlight,
     )
     try:

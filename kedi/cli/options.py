@@ -181,6 +181,11 @@ class _Parser:
         return result
 
     @property
+    def idle(self) -> bool:
+        """Whether a session is asked for, perhaps further on."""
+        return "--idle" in self.tokens
+
+    @property
     def has_program(self) -> bool:
         return self.result.source is not None or self.result.text is not None
 
@@ -203,13 +208,14 @@ class _Parser:
     def option(self, token: str) -> None:
         flag, equals, value = token.partition("=")
         if flag in _NOT_HERE:
-            raise UsageError(f"`{flag}`: {_NOT_HERE[flag]}", _after_dashes(flag))
+            advice = "leave it out" if self.idle else _after_dashes(flag)
+            raise UsageError(f"`{flag}`: {_NOT_HERE[flag]}", advice)
         option = _BY_FLAG.get(flag)
         if option is None:
             if self.has_program:
                 self.argument(token)
                 return
-            raise UsageError(f"there is no option `{flag}`", _suggestion(flag))
+            raise UsageError(f"there is no option `{flag}`", self.suggestion(flag))
         if option.metavar is None:
             if equals:
                 raise UsageError(f"`{flag}` takes no value")
@@ -221,6 +227,17 @@ class _Parser:
             value = self.tokens[self.at]
             self.at += 1
         self.store(option.flags[-1], value)
+
+    def suggestion(self, flag: str) -> str:
+        from difflib import get_close_matches
+
+        near = get_close_matches(flag, _BY_FLAG, 1)
+        listed = "`kedi --help` lists Kedi's"
+        if self.idle:
+            return f"did you mean `{near[0]}`?" if near else f"a session takes no others: {listed}"
+        if near:
+            return f"did you mean `{near[0]}`? The program's own options follow the file"
+        return f"the program's own options follow the file; {listed}"
 
     def switch(self, flag: str) -> None:
         if flag == "--help":
@@ -316,15 +333,6 @@ def _is_option(token: str) -> bool:
 
 def _after_dashes(flag: str) -> str:
     return f"to give the program an argument of this name, write it after `--`: `-- {flag} …`"
-
-
-def _suggestion(flag: str) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(flag, _BY_FLAG, 1)
-    if near:
-        return f"did you mean `{near[0]}`? The program's own options follow the file"
-    return "the program's own options follow the file; `kedi --help` lists Kedi's"
 
 
 def help_command(topic: str) -> str:

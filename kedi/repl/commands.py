@@ -250,7 +250,29 @@ def _load(shell: Shell, argument: str) -> None:
     while name in names:
         number += 1
         name = f"{path}#{number}"
+    count = len(shell.session.fragments)
     shell.execute(text, source_name=name)
+    if shell.failed and len(shell.session.fragments) == count:
+        _advise_import(shell, path, text)
+
+
+def _advise_import(shell: Shell, path: Path, text: str) -> None:
+    """Say how to use a file that is no fragment because it is a module."""
+    from kedi.analysis.module_files import SUFFIX, path_problem
+
+    found = shell.session.check(text).diagnostics
+    if not any(item.code in ("misplaced-directive", "misplaced-suite") for item in found):
+        return
+    place = shell.session.config.cwd
+    try:
+        module = path.absolute().relative_to(place).as_posix().removesuffix(SUFFIX)
+    except ValueError:
+        module = ""
+    if path.suffix == SUFFIX and path_problem(module) is None:
+        hint = f"`> import: {module}` brings in what it exports"
+    else:
+        hint = f"imports are relative to {place}: start the session next to the file"
+    raise CommandError(f"`{path}` is a module, not a fragment: it defined nothing here", hint)
 
 
 def _dump(shell: Shell, argument: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
+
+from kedi.cli.terminal import OutputFailed, use_color
 
 if TYPE_CHECKING:
     from kedi.errors import KediError
@@ -26,8 +28,17 @@ class Console:
         self.rest: str | None = None
 
     def out(self, text: str) -> None:
-        """Write lines of result. Raises ``OSError`` when nobody can read them."""
-        print(text, flush=True)
+        """Write lines of result. Raises ``BrokenPipeError`` and :class:`OutputFailed`."""
+        try:
+            print(text, flush=True)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OutputFailed(error.strerror or str(error)) from error
+        except UnicodeError as error:
+            raise OutputFailed(str(error)) from error
+        except ValueError:
+            raise OutputFailed("standard output was closed") from None
 
     def err(self, text: str) -> None:
         """Write lines for the person, after everything that was printed before."""
@@ -111,13 +122,3 @@ def begin_line() -> None:
         sys.stdout.flush()
     except (OSError, ValueError):
         pass  # no terminal any more: who writes next will tell
-
-
-def use_color(stream: TextIO | None) -> bool:
-    """Whether to write ANSI colours: a terminal, and neither ``NO_COLOR`` nor a dumb one."""
-    if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
-        return False
-    try:
-        return stream.isatty()
-    except ValueError:
-        return False

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from kedi.cli.terminal import OutputFailed
 from kedi.errors import KediError, SessionDumpError
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Recorder:
         if outcome != "nothing":
             try:
                 self.tell(session)
-            except OSError:
+            except (OSError, OutputFailed):
                 pass  # nobody reads any more; it is saved
         return outcome
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from kedi.cli.terminal import OutputFailed
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
 from kedi.repl.rules import command_in
@@ -170,6 +171,9 @@ class Shell:
                 raise
             self.console.interrupted()
             return False
+        except OutputFailed as failure:
+            self.failed = True
+            self.console.complain(f"the output cannot be written: {failure}")
         except KediError as error:
             self.failed = True
             if isinstance(error, KediExecutionError) and _output_is_gone(error.original):

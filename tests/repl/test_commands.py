@@ -360,6 +360,26 @@ def test_load_runs_a_file_as_a_fragment(idle: Idle) -> None:
     assert "`sub` cannot be read: Is a directory" in done.err
 
 
+def test_load_of_a_module_advises_to_import_it(idle: Idle, tmp_path: Path) -> None:
+    module = "[answer: int] = `42`\n> export: *\n"
+    Path("sub").mkdir()
+    Path("sub/part.kedi").write_text(module)
+    done = idle(":load sub/part.kedi\n= `answer`\n> import: sub/part\n= `answer`\n")
+    assert "`> export:` cannot stand in a fragment" in done.err
+    assert "`sub/part.kedi` is a module, not a fragment: it defined nothing here" in done.err
+    assert "`> import: sub/part` brings in what it exports" in done.err
+    assert "'answer' is not defined" in done.err
+    assert done.out == "42\n"
+    Path("suite.kedi").write_text("@f() -> int:\n  = `1`\n@test: f:\n  > case: a:\n    `f()`\n")
+    assert "`> import: suite` brings" in idle(":load suite.kedi\n").err
+    outside = tmp_path / "elsewhere" / "part.kedi"
+    outside.parent.mkdir()
+    outside.write_text(module)
+    assert "start the session next to the file" in idle(f":load {outside}\n").err
+    Path("wrong.kedi").write_text("= `")
+    assert "is a module" not in idle(":load wrong.kedi\n").err
+
+
 def test_multiline_takes_commands_as_text_and_runs_once(idle: Idle) -> None:
     text = (
         ":multiline\n###\n:exit\n\nhelp\n###\n> loop [i]: `[1, 2]`:\n  `print(i)`\n\n= `'after'`\n"
@@ -382,6 +402,8 @@ def test_multiline_takes_commands_as_text_and_runs_once(idle: Idle) -> None:
         (":why", "`:why` needs NAME"),
         (":exit now", "`:exit` takes no argument"),
         (":more", "nothing was cut"),
+        (":load ~no-such-user/x", "`~no-such-user/x` cannot be read"),
+        (":dump ~no-such-user/x", "the session is not saved"),
     ],
 )
 def test_wrong_commands(idle: Idle, text: str, said: str) -> None:

@@ -114,6 +114,27 @@ def test_a_reader_that_left_ends_it() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (141, b"1\n", b"")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_output_that_cannot_be_written_is_told_and_the_session_saved() -> None:
+    script = (
+        """printf '[x] = 1\\n= `x`\\n:show <x>\\n' | "$0" -m kedi --idle --record > /dev/full"""
+    )
+    done = subprocess.run(
+        ["sh", "-c", script, sys.executable], capture_output=True, timeout=60, env=environment()
+    )
+    assert done.returncode == 1
+    assert b"the output cannot be written: No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+    (saved,) = Path(os.environ["KEDI_HOME"], "sessions").iterdir()
+    assert saved.stat().st_size > 0
+
+
+def test_output_that_a_fragment_closed_is_told(piped: Piped) -> None:
+    done = piped(b"`__import__('sys').stdout.close()`\n= `1`\n")
+    assert (done.status, done.out) == (1, "")
+    assert done.err == "error: the output cannot be written: standard output was closed\n"
+
+
 def test_an_interrupt_ends_it() -> None:
     process = subprocess.Popen(
         [*COMMAND, "--record"],
