@@ -13,6 +13,8 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import History
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import DynamicLexer, Lexer, SimpleLexer
@@ -20,6 +22,7 @@ from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from kedi.repl.ahead import is_pasted, is_waiting, take
 from kedi.repl.console import begin_line
 from kedi.repl.transcript import CONTINUATION, PRIMARY, cleaned
 
@@ -60,7 +63,7 @@ class TerminalReader:
     ) -> None:
         self._rules = rules
         self._composing = False
-        self._drawn = False
+        self._typed = False
         self._lexer = _highlighting() if highlight else SimpleLexer()
         self._session: PromptSession[str] = PromptSession(
             message=self._prompt,
@@ -99,9 +102,38 @@ class TerminalReader:
             self._composing = False
 
     def _ask(self) -> str:
-        # What threads of a fragment print meanwhile goes above the prompt.
-        with patch_stdout(raw=True):
-            return self._session.prompt()
+        self._take_ahead()
+        try:
+            # What threads of a fragment print meanwhile goes above the prompt.
+            with patch_stdout(raw=True):
+                return self._session.prompt()
+        finally:
+            # It came while pastes were marked, so that what has no mark was typed.
+            self._typed = is_waiting(self._session.input.fileno())
+
+    def _take_ahead(self) -> None:
+        """Get what came while something ran; several lines at once are kept as a paste."""
+        source = self._session.input
+        if not isinstance(source, Vt100Input):
+            return
+        # From here on the terminal marks pastes.
+        self._mark_pastes(True)
+        try:
+            text = take(source.fileno())
+        except BaseException:
+            self._mark_pastes(False)
+            raise
+        if not text:
+            return
+        if is_pasted(text) and not self._typed:
+            text = f"\x1b[200~{text}\x1b[201~"
+        source.vt100_parser.feed(text)
+        store_typeahead(source, source.flush_keys())
+
+    def _mark_pastes(self, on: bool) -> None:
+        output = self._session.output
+        (output.enable_bracketed_paste if on else output.disable_bracketed_paste)()
+        output.flush()
 
     def _prompt(self) -> str:
         if self._composing:

@@ -106,8 +106,11 @@ class Terminal:
         return "".join(cells[x].data for x in range(cursor.x)).rstrip()
 
     def paste(self, text: str) -> None:
-        """Paste as terminals do where bracketed paste is on."""
-        self.send(f"\x1b[200~{text.replace(chr(10), chr(13))}\x1b[201~")
+        """Paste as terminals do: with marks where the program asked for them."""
+        text = text.replace("\n", "\r")
+        raw = bytes(self.raw)
+        marked = raw.rfind(b"\x1b[?2004h") > raw.rfind(b"\x1b[?2004l")
+        self.send(f"\x1b[200~{text}\x1b[201~" if marked else text)
 
     def resize(self, rows: int, columns: int) -> None:
         """Change the size of the window."""

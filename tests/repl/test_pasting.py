@@ -80,6 +80,91 @@ def test_a_paste_of_five_thousand_lines(open_terminal: Open, options: tuple[str,
     repl.prompt()
 
 
+LINES = "`print('one')`\n`print('two')`\n@f() -> int:\n  = `1`\n\n`print('three')`"
+
+
+def _busy(repl: Terminal, code: str = "time.sleep(600)") -> None:
+    repl.line("```")
+    for text in ("import time", "print('busy')", code, "```", ""):
+        repl.continuation()
+        repl.line(text)
+    repl.until(lambda: "busy" in repl.lines, "the fragment to run")
+
+
+def _waits_whole(repl: Terminal) -> None:
+    """The pasted lines stand at the prompt, and Enter runs all of them."""
+    shown = [f"+++ {line}" if not number else f"... {line}".rstrip()
+             for number, line in enumerate(LINES.split("\n"))]  # fmt: skip
+    repl.shows(*shown)
+    assert not {"one", "two", "three"} & set(repl.lines)
+    repl.send(ENTER)
+    repl.until(lambda: repl.lines[-1] == "...", "a further line")
+    repl.send(ENTER)
+    repl.shows("...", "one", "two", "three", "+++")
+
+
+def test_a_paste_while_something_runs_waits_for_enter(repl: Terminal) -> None:
+    _busy(repl, "input()")
+    repl.paste(f"go on\n{LINES}")
+    _waits_whole(repl)
+
+
+def test_a_paste_right_after_an_interrupt_waits_for_enter(repl: Terminal) -> None:
+    _busy(repl)
+    repl.send(CTRL_C)
+    repl.paste(LINES)
+    _waits_whole(repl)
+
+
+def test_a_paste_before_an_interrupt_is_dropped_with_it(repl: Terminal) -> None:
+    _busy(repl)
+    repl.paste(LINES)
+    repl.see("`print('three')`")
+    repl.send(CTRL_C)
+    repl.see("interrupted")
+    repl.prompt()
+    repl.send("\x0c")
+    repl.until(lambda: repl.lines == ["+++"], "a clear screen")
+    repl.run("= `'still here'`")
+    repl.shows("+++ = `'still here'`", "'still here'", "+++")
+
+
+@pytest.mark.parametrize("between", ["", "\x0c"])
+def test_a_paste_after_an_input_was_dropped_waits_for_enter(repl: Terminal, between: str) -> None:
+    repl.type("dropped")
+    repl.send(CTRL_C + between)
+    repl.paste(LINES)
+    _waits_whole(repl)
+
+
+def test_a_long_paste_while_something_runs_is_whole(repl: Terminal) -> None:
+    _busy(repl, "input()")
+    repl.paste("go on\n" + "\n".join(f"[v{number}: int] = `{number}`" for number in range(2_000)))
+    repl.see("... [v1999: int] = `1999`")
+    repl.send(ENTER)
+    repl.continuation()
+    repl.line("= `v0 + v1000 + v1999`")
+    repl.continuation()
+    repl.send(ENTER)
+    repl.see("\n2999\n")
+    repl.prompt()
+
+
+def test_one_line_typed_while_something_runs_runs(repl: Terminal) -> None:
+    _busy(repl, "input()")
+    repl.send(f"go on{ENTER}= `6 * 7`{ENTER}")
+    repl.see("\n42\n")
+    repl.prompt()
+
+
+def test_programs_that_read_get_pastes_without_marks(repl: Terminal) -> None:
+    repl.line("= `input()`")
+    repl.until(lambda: repl.raw.rfind(b"\x1b[?2004l") > repl.raw.rfind(b"\x1b[?2004h"))
+    repl.paste("a secret\n")
+    repl.see("'a secret'")
+    repl.prompt()
+
+
 # ── the editor ────────────────────────────────────────────────────────────────
 
 
