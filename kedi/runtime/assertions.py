@@ -13,8 +13,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from kedi.agents.reprs import cut, full_repr
+from kedi.runtime.blocks import Step
 from kedi.runtime.bridge import bridge_builtins
-from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.compiler import Compiler
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.pycode import Piece, looks_up_by_name, own_locals
 from kedi.runtime.python import Run, python_runner

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, cast
 
+from kedi.runtime.blocks import Unwinding
 from kedi.runtime.frames import CURRENT, RunFrame
 from kedi.runtime.traces import ANNOUNCED, is_boundary, is_internal, marks_of
 from kedi.syntax.embedded import silent_name
@@ -49,10 +50,12 @@ def first_seen(error: BaseException) -> bool:
 
 
 def announce(error: BaseException, frame: RunFrame) -> None:
-    """Tell the observer once of an exception that leaves a statement of ``frame``."""
-    observer = frame.interpreter.observer
-    if observer is not None and first_seen(error):
-        observer.exception_raised(frame, error, will_be_caught(error))
+    """Tell the watcher once of an exception that leaves a statement of ``frame``."""
+    watcher = frame.interpreter.watcher
+    if watcher is None or isinstance(error, Unwinding):
+        return
+    if first_seen(error):
+        watcher.exception_raised(frame, error, will_be_caught(error))
 
 
 def will_be_caught(error: BaseException) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kedi.errors import FrameKind, KediExecutionError, KediParseError
+from kedi.runtime.blocks import Step, sequence
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.python import Prelude, python_runner
 from kedi.runtime.scopes import MISSING, Scope, declare, dict_get, dict_has, dict_set
@@ -30,8 +31,6 @@ from kedi.syntax.ast import Stmt
 if TYPE_CHECKING:
     from kedi.runtime.interpreter import Interpreter
 
-Step = Callable[[RunFrame, Scope], bool | None]
-
 
 class Compiler:
     """Compiles the statements of one unit for one interpreter."""
@@ -50,11 +49,11 @@ class Compiler:
             raise KediParseError([item for error in self.diagnostics for item in error.diagnostics])
         return block
 
-    def block(self, body: Sequence[Stmt], base_line: int) -> Step:
-        """The statements of a body."""
-        return self.siblings([(stmt, base_line) for stmt in body])
+    def block(self, body: Sequence[Stmt], base_line: int, procedure: str | None = None) -> Step:
+        """The statements of a body; of a procedure's own, with its name."""
+        return self.siblings([(stmt, base_line) for stmt in body], procedure)
 
-    def siblings(self, stmts: Sequence[tuple[Stmt, int]]) -> Step:
+    def siblings(self, stmts: Sequence[tuple[Stmt, int]], procedure: str | None = None) -> Step:
         """Statements of one level; ``> else:`` and ``> map:`` join the one before them."""
         steps: list[tuple[Site, Step]] = []
         index = 0
@@ -74,7 +73,7 @@ class Compiler:
                 continue
             if made is not None:
                 steps.append(made)
-        return sequence(self.interpreter, steps)
+        return sequence(self.interpreter, steps, procedure)
 
     def site(self, stmt: Stmt, line: int, kind: FrameKind, label: str = "") -> Site:
         """The place of a whole statement."""
@@ -114,36 +113,6 @@ class Compiler:
             return compile_directive(self, stmt, line)
         # Exports, docstrings and suites are read by others and do nothing when they run.
         return None
-
-
-def sequence(interpreter: Interpreter, steps: Sequence[tuple[Site, Step]]) -> Step:
-    """One step that runs others in order. This loop is the interpreter's heart."""
-    if not steps:
-        return lambda frame, scope: None
-    # A statement may have a second form for when it is observed, so that the first need not look.
-    both = tuple([(site, step, getattr(step, "observed", step)) for site, step in steps])
-    if len(both) == 1:
-        site, only, observed = both[0]
-
-        def single(frame: RunFrame, scope: Scope) -> bool | None:
-            frame.site = site
-            if interpreter.observer is None:
-                return only(frame, scope)
-            return interpreter.observed_step(frame, scope, observed)
-
-        return single
-
-    def run(frame: RunFrame, scope: Scope) -> bool | None:
-        for site, step, observed in both:
-            frame.site = site
-            if interpreter.observer is None:
-                if step(frame, scope):
-                    return True
-            elif interpreter.observed_step(frame, scope, observed):
-                return True
-        return None
-
-    return run
 
 
 def bind(

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from kedi.errors import KediTypeExecutionError, LoopIterationLimitError
-from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.blocks import Step
+from kedi.runtime.compiler import Compiler
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.python import python_runner
 from kedi.runtime.scopes import Scope, dict_set, new_scope
@@ -174,6 +175,8 @@ def _again(interpreter: Interpreter, frame: RunFrame, site: Site) -> None:
     observer = interpreter.observer
     if observer is not None:
         observer.statement(frame)
+    elif site.trap is not None:
+        site.trap(frame, frame.scope)
 
 
 def _iterate(value: Any) -> Iterator[Any]:

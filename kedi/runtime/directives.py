@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from kedi.agents.config import AgentConfig, make_config
 from kedi.agents.errors import ConfigurationError
 from kedi.errors import KediExecutionError, KediModelError, KediValueExecutionError
-from kedi.runtime.compiler import Compiler, Step, bind
+from kedi.runtime.blocks import Step
+from kedi.runtime.compiler import Compiler, bind
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.procedures import info_of
 from kedi.runtime.scopes import MISSING, Scope

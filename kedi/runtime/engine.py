@@ -22,7 +22,7 @@ from kedi.runtime.promises import WAITING, KediPromise
 from kedi.runtime.scopes import Scope
 
 if TYPE_CHECKING:
-    from kedi.runtime.compiler import Step
+    from kedi.runtime.blocks import Step
     from kedi.runtime.interpreter import Interpreter
 
 #: Seconds after which an idle worker thread ends.

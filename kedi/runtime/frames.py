@@ -12,6 +12,9 @@ from kedi.source import SourceFile, Span
 from kedi.syntax.ast import Node, Stmt, span_of
 
 if TYPE_CHECKING:
+    from weakref import ref
+
+    from kedi.runtime.blocks import Block, Trap
     from kedi.runtime.interpreter import Interpreter
     from kedi.runtime.pending import PendingCall
     from kedi.runtime.scopes import Scope
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 class Unit:
     """One compiled source: a fragment, a program or a module."""
 
-    __slots__ = ("_lines", "directory", "kind", "runs", "source")
+    __slots__ = ("_lines", "blocks", "directory", "kind", "runs", "source")
 
     def __init__(
         self,
@@ -34,6 +37,8 @@ class Unit:
         #: Whether it is compiled to be run, rather than to see whether it can be.
         self.runs = True
         self._lines: list[str] | None = None
+        #: The blocks compiled from it that are still in use, outer ones after their inner ones.
+        self.blocks: list[ref[Block]] = []
 
     @property
     def name(self) -> str:
@@ -50,7 +55,7 @@ class Unit:
 class Site:
     """A node of a unit as a place that frames point at. Its span is computed when asked for."""
 
-    __slots__ = ("base_line", "kind", "label", "node", "stmt", "unit")
+    __slots__ = ("base_line", "kind", "label", "node", "stmt", "trap", "unit")
 
     def __init__(
         self,
@@ -67,6 +72,8 @@ class Site:
         self.base_line = base_line
         self.kind: FrameKind = kind
         self.label = label
+        #: Called where a loop comes back to its header; see :class:`kedi.runtime.blocks.Block`.
+        self.trap: Trap | None = None
 
     @property
     def span(self) -> Span:

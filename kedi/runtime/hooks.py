@@ -26,7 +26,7 @@ from kedi.errors import KediTypeExecutionError
 
 if TYPE_CHECKING:
     from kedi.agents.calls import CallRecord, ModelRequest
-    from kedi.runtime.frames import RunFrame
+    from kedi.runtime.frames import RunFrame, Unit
     from kedi.runtime.scopes import Scope
     from kedi.source import Span
 
@@ -100,6 +100,12 @@ class Observer:
         a claim ``claim``.
         """
 
+    def model_answer(self, frame: RunFrame, record: CallRecord) -> Mapping[str, Any] | None:
+        """A call with fields was answered; ``record`` has the answer, not validated yet.
+
+        Return a mapping of field values to have these validated in its place.
+        """
+
     def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:
         """A tool is about to run on behalf of a model."""
 
@@ -107,6 +113,15 @@ class Observer:
         self, frame: RunFrame, name: str, result: Any, error: BaseException | None
     ) -> None:
         """A tool answered or failed."""
+
+    def thread_entered(self, frame: RunFrame) -> None:
+        """A thread of the parallel engine begins a model call or stages, in ``frame``."""
+
+    def thread_left(self, frame: RunFrame) -> None:
+        """It has ended that work, also by an error."""
+
+    def unit_added(self, unit: Unit) -> None:
+        """A source was compiled and is about to run: a fragment, a program or a module."""
 
     def fragment_started(self, frame: RunFrame, source_name: str) -> None:
         """A session's fragment, a program or a module begins; ``frame`` is its frame."""
@@ -156,11 +171,11 @@ def request_of(observer: Observer, given: Any) -> ModelRequest:
     return given
 
 
-def values_of(observer: Observer, given: Any) -> dict[str, Any]:
-    """What ``model_response`` gave, or ``KediTypeExecutionError`` when it is no mapping."""
+def values_of(observer: Observer, given: Any, method: str = "model_response") -> dict[str, Any]:
+    """What that method gave, or ``KediTypeExecutionError`` when it is no mapping."""
     if not isinstance(given, Mapping):
         raise KediTypeExecutionError(
-            f"`{type(observer).__name__}.model_response` must give a mapping of fields or None, "
+            f"`{type(observer).__name__}.{method}` must give a mapping of fields or None, "
             f"not {type(given).__name__}"
         )
     return dict(cast("Mapping[str, Any]", given))
@@ -235,6 +250,29 @@ class Fanout(Observer):
                 else:
                     record = replace(record, text=answer.get("text"), error=None)
         return replaced
+
+    def model_answer(self, frame: RunFrame, record: CallRecord) -> Mapping[str, Any] | None:
+        replaced: Mapping[str, Any] | None = None
+        for item in self.observers:
+            answer = item.model_answer(frame, record)
+            if answer is not None:
+                from dataclasses import replace
+
+                replaced = values_of(item, answer, "model_answer")
+                record = replace(record, values=replaced)
+        return replaced
+
+    def thread_entered(self, frame: RunFrame) -> None:
+        for item in self.observers:
+            item.thread_entered(frame)
+
+    def thread_left(self, frame: RunFrame) -> None:
+        for item in self.observers:
+            item.thread_left(frame)
+
+    def unit_added(self, unit: Unit) -> None:
+        for item in self.observers:
+            item.unit_added(unit)
 
     def tool_called(self, frame: RunFrame, name: str, arguments: dict[str, Any]) -> None:
         for item in self.observers:

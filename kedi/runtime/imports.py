@@ -10,7 +10,8 @@ from kedi.analysis.checks import compile_errors
 from kedi.analysis.modules import ModuleGraph
 from kedi.analysis.names import Kind, ModuleExports
 from kedi.errors import KediCompileError
-from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.blocks import Step
+from kedi.runtime.compiler import Compiler
 from kedi.runtime.frames import RunFrame, Site, Unit
 from kedi.runtime.procedures import info_of
 from kedi.runtime.scopes import MISSING, Scope, dict_get, root_scope

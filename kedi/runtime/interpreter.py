@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from kedi.agents.config import AgentConfig
     from kedi.agents.pool import AdapterPool
     from kedi.executors import DefaultExecutor, Executor
+    from kedi.runtime.blocks import Block, Step
     from kedi.runtime.calls import CallLog
-    from kedi.runtime.compiler import Step
     from kedi.runtime.engine import ExecutionEngine
     from kedi.runtime.hooks import Observer
     from kedi.runtime.imports import ModuleLoader
@@ -51,7 +51,15 @@ class Interpreter:
     ) -> None:
         from kedi.runtime.calls import CallLog
 
+        #: Told of every step, or ``None``: what each statement looks at.
         self.observer: Observer | None = None
+        #: Told of what is rare: fragments, exceptions, model calls, threads. The observer too.
+        self.watcher: Observer | None = None
+        #: Sees each block as it is compiled, to plant its traps.
+        self.planter: Callable[[Block], None] | None = None
+        self._attached: Observer | None = None
+        self._debugger: Observer | None = None
+        self._every_step = False
         self.config = config
         self.adapters = adapters
         self.engine = engine
@@ -98,6 +106,9 @@ class Interpreter:
     def add_unit(self, unit: Unit) -> None:
         """Make a source known to traces, and its text to ``linecache`` and so to Python's tools."""
         self.units[unit.name] = unit
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.unit_added(unit)
         if unit.kind == "fragment" or unit.source.path is None:
             self._show_lines(unit)
 
@@ -128,7 +139,30 @@ class Interpreter:
             from kedi.runtime.hooks import check_observer
 
             check_observer(observer)
-        self.observer = observer
+        self._attached = observer
+        self._arrange()
+
+    def attach_debugger(self, debugger: Observer | None, *, every_step: bool = False) -> None:
+        """Attach a debugger beside any observer; ``None`` detaches it.
+
+        It is always told of fragments, exceptions, model calls and threads; of statements,
+        bindings, procedures, scopes and Python only while it asks for ``every_step``, so that
+        breakpoints, which are traps in blocks, cost nothing where they are not.
+        """
+        self._debugger = debugger
+        self._every_step = every_step
+        self._arrange()
+
+    def _arrange(self) -> None:
+        own, debugger = self._attached, self._debugger
+        if own is None or debugger is None:
+            self.watcher = own or debugger
+        else:
+            from kedi.runtime.hooks import Fanout
+
+            self.watcher = Fanout((own, debugger))
+        wanted = own is not None or (debugger is not None and self._every_step)
+        self.observer = self.watcher if wanted else None
 
     # ── configuration in scopes ──────────────────────────────────────────────
 
@@ -170,9 +204,9 @@ class Interpreter:
         value: Any = None
         try:
             try:
-                observer = self.observer
-                if observer is not None:
-                    observer.fragment_started(frame, unit.name)
+                watcher = self.watcher
+                if watcher is not None:
+                    watcher.fragment_started(frame, unit.name)
                 body(frame, scope)
                 if frame.value is not NOTHING:
                     value = force(frame.value)
@@ -187,10 +221,10 @@ class Interpreter:
             record(failure, frame)
             if caller is None or unit.kind != "module":
                 failure = finish(failure, frame)
-        observer = self.observer
-        if observer is not None:
+        watcher = self.watcher
+        if watcher is not None:
             try:
-                observer.fragment_finished(frame, unit.name, value, failure)
+                watcher.fragment_finished(frame, unit.name, value, failure)
             except BaseException as error:
                 failure = self._objected(error, failure, frame)
         if failure is not None:
@@ -237,14 +271,7 @@ class Interpreter:
             return step(frame, scope)
         frame.scope = scope
         observer.statement(frame)
-        try:
-            return step(frame, scope)
-        except BaseException as error:
-            if self.observer is not None:
-                from kedi.runtime.catching import announce
-
-                announce(error, frame)
-            raise
+        return step(frame, scope)
 
     def make_function(self, info: ProcedureInfo, defaults: tuple[Any, ...]) -> Callable[..., Any]:
         """The Python function of a procedure, by the host's executor when it makes its own."""
@@ -278,7 +305,8 @@ class Interpreter:
                     close()
                 except Exception as error:
                     first = first or error
-        self.observer = None
+        self._attached = self._debugger = self.planter = None
+        self._arrange()
         if first is not None:
             raise first
 

@@ -13,7 +13,8 @@ from kedi.agents.config import ensure_supported
 from kedi.agents.requests import CallRecord, ModelCallError, ModelRequest, RequestKind
 from kedi.agents.validation import TypeMismatch, from_model
 from kedi.errors import KediExecutionError
-from kedi.runtime.compiler import Compiler, Step, bind
+from kedi.runtime.blocks import Step
+from kedi.runtime.compiler import Compiler, bind
 from kedi.runtime.directives import requirements
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.hooks import request_of, values_of
@@ -267,7 +268,7 @@ def dispatch(frame: RunFrame, site: Site, adapter: Any, request: ModelRequest) -
         if record is not None:
             interpreter.calls.add(record, site, frame)
         raise
-    observer = interpreter.observer
+    observer = interpreter.watcher
     if observer is not None:
         try:
             edited = observer.model_response(frame, record, failure)
@@ -311,7 +312,7 @@ class _Watcher(CallObserver):
         self.started = 0.0
 
     def assembled(self, request: ModelRequest) -> ModelRequest | None:
-        observer = self.frame.interpreter.observer
+        observer = self.frame.interpreter.watcher
         if observer is not None:
             other = observer.model_request(self.frame, request)
             if other is not None:
@@ -319,6 +320,14 @@ class _Watcher(CallObserver):
         self.request = request
         self.started = time.time()
         return request
+
+    def answered(self, record: CallRecord) -> Mapping[str, Any] | None:
+        observer = self.frame.interpreter.watcher
+        if observer is not None:
+            given = observer.model_answer(self.frame, record)
+            if given is not None:
+                return values_of(observer, given, "model_answer")
+        return None
 
     def aborted(self, error: BaseException) -> CallRecord | None:
         """The record of a call that an interrupt or another exit ended, if it was sent."""

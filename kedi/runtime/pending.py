@@ -106,12 +106,17 @@ def _run(
             call.settle_all(promise.error)
             return
     CURRENT.frame, CURRENT.outer = call.frame, outer
+    watcher = call.frame.interpreter.watcher
     try:
+        if watcher is not None:
+            watcher.thread_entered(call.frame)
         values = make(call.frame)
     except BaseException as error:
         call.settle_all(_announced(error, call.frame))
         return
     finally:
+        if watcher is not None:
+            watcher.thread_left(call.frame)
         CURRENT.frame = CURRENT.outer = None
     for name, promise in call.fields.items():
         promise.fulfil(values[name])
@@ -120,7 +125,7 @@ def _run(
 
 def _announced(error: BaseException, frame: RunFrame) -> BaseException:
     """Tell the observer; what it raises takes the error's place."""
-    if frame.interpreter.observer is None:
+    if frame.interpreter.watcher is None:
         return error
     from kedi.runtime.catching import announce
 

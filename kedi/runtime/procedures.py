@@ -9,7 +9,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from kedi.errors import KediTypeExecutionError
-from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.blocks import Restart, Step
+from kedi.runtime.compiler import Compiler
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Site
 from kedi.runtime.promises import force
 from kedi.runtime.python import Run, python_runner
@@ -160,12 +161,17 @@ class ProcedureInfo:
                 # A wrong argument is the caller's fault: it is reported where the call stands.
                 if caller is None:
                     frame.site = self.site
-                if interpreter.observer is not None:
+                if interpreter.watcher is not None:
                     from kedi.runtime.catching import announce
 
                     announce(error, caller or frame)
                 if caller is not None:
                     raise
+            elif type(error) is Restart and error.frame is frame:
+                current.frame = caller
+                if caller is None:
+                    interpreter.leave_room()
+                return self.call(values)
             raised = error if frame.calls is None else interpreter.join(frame, error) or error
             record(raised, frame)
             current.frame = caller
@@ -319,7 +325,7 @@ def read_procedure(compiler: Compiler, stmt: Stmt, line: int) -> ProcedureSource
     assert isinstance(node, syntax.Procedure)
     name = node.name.text
     site = compiler.site(stmt, line, "definition", f"@{name}").at(node.name)
-    body = compiler.block(stmt.body, line)
+    body = compiler.block(stmt.body, line, name)
     types = TypeSources(
         tuple(
             TypeSource(site.at(item.type, "type expression", item.name.text), item.type)

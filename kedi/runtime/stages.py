@@ -16,7 +16,7 @@ from kedi.runtime.scopes import Scope
 from kedi.runtime.traces import hand_over
 
 if TYPE_CHECKING:
-    from kedi.runtime.compiler import Step
+    from kedi.runtime.blocks import Step
     from kedi.runtime.interpreter import Interpreter
 
 #: Seconds that interrupted helpers get to leave what they do.

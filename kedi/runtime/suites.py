@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kedi.agents.reprs import short_repr
 from kedi.errors import Frame, KediError, KediExecutionError, KediNameError, KediParseError
 from kedi.runtime.assertions import Comparison, Recorder, SuiteCompiler
-from kedi.runtime.compiler import Step
+from kedi.runtime.blocks import Step
 from kedi.runtime.frames import NOTHING, RunFrame, Unit
 from kedi.runtime.scopes import Scope, declare, new_scope
 from kedi.runtime.suite_data import Row, rows_of, score_of

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, ForwardRef
 
 from kedi.diagnostics import Diagnostic
 from kedi.errors import KediCompileError, KediTypeExecutionError
-from kedi.runtime.compiler import Compiler, Step, bind
+from kedi.runtime.blocks import Step
+from kedi.runtime.compiler import Compiler, bind
 from kedi.runtime.frames import RunFrame, Site
 from kedi.runtime.python import Run, python_runner
 from kedi.runtime.scopes import MISSING, Scope, dict_get

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 from kedi.agents.pool import AdapterPool
 from kedi.errors import KediError, KediParseError, SessionStateError
+from kedi.runtime.blocks import Step
 from kedi.runtime.calls import LoggedCall
-from kedi.runtime.compiler import Compiler, Step
+from kedi.runtime.compiler import Compiler
 from kedi.runtime.frames import Unit
 from kedi.runtime.imports import check_program
 from kedi.runtime.interpreter import Interpreter
