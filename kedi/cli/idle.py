@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kedi.cli import terminal
 from kedi.cli.options import UsageError
 from kedi.cli.programs import configuration
-from kedi.errors import KediError
+from kedi.errors import KediError, SessionLoadError
 from kedi.runtime.directory import working_directory
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ def _path(given: str) -> Path:
         raise UsageError(
             f"`--load {given}`: there is no such user", "write the path without `~`"
         ) from None
+
+
+def _is_source(path: Path | None) -> bool:
+    return path is not None and path.suffix == ".kedi"
 
 
 def run_idle(invocation: Invocation) -> int:
@@ -40,6 +44,10 @@ def run_idle(invocation: Invocation) -> int:
     )
     try:
         return start(settings)
+    except SessionLoadError as error:
+        hint = "`:load FILE` in a session runs a source" if _is_source(settings.load) else None
+        terminal.complain(f"`{invocation.load}` cannot be loaded: {error.message}", hint)
+        return 1
     except OSError as error:
         if isinstance(error, KediError) or invocation.load is None or error.filename is None:
             raise

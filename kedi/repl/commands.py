@@ -226,15 +226,18 @@ def _multiline(shell: Shell, _: str) -> None:
 
 
 def _load(shell: Shell, argument: str) -> None:
-    from kedi.repl.records import is_snapshot
+    from kedi.repl.records import SNAPSHOT_BEGINS
 
     try:
         path = Path(argument).expanduser()
-        if is_snapshot(path):
+        with path.open("rb") as file:
+            # Read once: what comes from a pipe cannot be read again.
+            data = file.read(1)
+            if data != SNAPSHOT_BEGINS:
+                data += file.read(MAX_SOURCE)
+        if data == SNAPSHOT_BEGINS:
             shell.resume(path)
             return
-        with path.open("rb") as file:
-            data = file.read(MAX_SOURCE + 1)
         if len(data) > MAX_SOURCE:
             raise CommandError(f"`{argument}` is larger than {MAX_SOURCE:,} bytes")
         text = data.decode("utf-8")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kedi.repl.live import ReplSession
 
 SUFFIX = ".kedi-state"
+#: A fragment cannot begin so.
+SNAPSHOT_BEGINS = b"{"
 
 #: Reasons that are listed when a part of the session is not saved.
 _SHOWN = 8
@@ -188,9 +190,9 @@ def resume_command(path: Path) -> str:
 
 
 def is_snapshot(path: Path) -> bool:
-    """Whether a file begins like a snapshot; a fragment cannot begin so. Raises ``OSError``."""
+    """Whether a file begins like a snapshot. Raises ``OSError``."""
     with path.open("rb") as file:
-        return file.read(1) == b"{"
+        return file.read(1) == SNAPSHOT_BEGINS
 
 
 def _listed(error: SessionDumpError) -> list[str]:

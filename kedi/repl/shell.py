@@ -12,7 +12,7 @@ from kedi.cli.terminal import OutputFailed
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
 from kedi.repl.rules import command_in
-from kedi.repl.signals import shielded
+from kedi.repl.signals import Ending
 from kedi.repl.transcript import inputs
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Shell:
         self.interactive = interactive
         self.failed = False
         self.reader: Reader = _Nothing()
+        self.ending = Ending()
         self._make_session = make_session
         self._restore = restore
         self._session: ReplSession | None = None
@@ -92,6 +93,7 @@ class Shell:
     def _turns(self) -> None:
         try:
             while True:
+                self.ending.leaving = False
                 try:
                     text = self.reader.read()
                 except Unreadable as error:
@@ -162,7 +164,8 @@ class Shell:
         from kedi.repl.commands import CommandError, Leave
 
         try:
-            run()
+            with self.ending.running():
+                run()
         except (SystemExit, EOFError, Leave, CommandError, BrokenPipeError):
             raise
         except KeyboardInterrupt:
@@ -216,17 +219,17 @@ class Shell:
 
     def _end(self) -> bool:
         """Save if that was asked for, and close; false unless all was saved as it was asked for."""
-        with shielded():
-            if self._session is None and not self.recorder.active:
-                return True
-            try:
-                return self.recorder.finish(self.session) == "whole"
-            except Exception as error:
-                self._internal(error)
-                return False
-            finally:
-                if self._session is not None:
-                    self._session.close()
+        self.ending.leaving = True
+        if self._session is None and not self.recorder.active:
+            return True
+        try:
+            return self.recorder.finish(self.session) == "whole"
+        except Exception as error:
+            self._internal(error)
+            return False
+        finally:
+            if self._session is not None:
+                self._session.close()
 
     def _internal(self, error: Exception) -> None:
         import traceback

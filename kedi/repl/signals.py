@@ -7,7 +7,7 @@ import signal
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -15,42 +15,49 @@ if TYPE_CHECKING:
 _NAMES = ("SIGHUP", "SIGTERM")
 
 
-@contextmanager
-def ended_by_signals() -> Generator[None]:
-    """Raise ``SystemExit`` with 128 and the number of the signal; what is ignored stays so."""
-    # `nohup` ignores the hang-up on purpose.
-    with _replaced(signal.SIG_DFL, _end):
-        yield
+class Ending:
+    """Ends the process once: what comes on the way out is ignored, so that saving is not cut short.
 
+    A closing window sends more than one signal. Code of a fragment may keep the exit from
+    leaving it; while such code is ``running``, every signal raises another.
+    """
 
-@contextmanager
-def shielded() -> Generator[None]:
-    """Ignore further ones while the session is saved: a closing window sends more than one."""
-    with _replaced(_end, signal.SIG_IGN):
-        yield
+    def __init__(self) -> None:
+        self.leaving = False
+        self._running = False
 
-
-@contextmanager
-def _replaced(old: object, new: object) -> Generator[None]:
-    replaced: list[int] = []
-    for name in _NAMES:
-        number = getattr(signal, name, None)
+    @contextmanager
+    def by_signals(self) -> Generator[None]:
+        """Raise ``SystemExit`` with 128 and the number of the signal."""
+        before: list[tuple[int, Any]] = []
+        for name in _NAMES:
+            number = getattr(signal, name, None)
+            try:
+                # What is ignored on purpose (`nohup`) stays ignored.
+                if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+                    before.append((number, signal.signal(number, self._end)))
+            except ValueError:
+                break  # not in the main thread
         try:
-            if number is not None and signal.getsignal(number) == old:
-                signal.signal(number, new)  # pyright: ignore[reportArgumentType]
-                replaced.append(number)
-        except ValueError:
-            break  # not in the main thread
-    try:
-        yield
-    finally:
-        for number in replaced:
-            signal.signal(number, old)  # pyright: ignore[reportArgumentType]
+            yield
+        finally:
+            for number, handler in before:
+                signal.signal(number, handler)
 
+    @contextmanager
+    def running(self) -> Generator[None]:
+        """Code of the user runs."""
+        self._running = True
+        try:
+            yield
+        finally:
+            self._running = False
 
-def _end(number: int, _: FrameType | None) -> None:
-    _leave_lost_terminal()
-    raise SystemExit(128 + number)
+    def _end(self, number: int, _: FrameType | None) -> None:
+        _leave_lost_terminal()
+        if self._running or not self.leaving:
+            self.leaving = True
+            raise SystemExit(128 + number)
 
 
 def _leave_lost_terminal() -> None:

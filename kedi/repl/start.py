@@ -14,7 +14,6 @@ from kedi.repl.console import Console
 from kedi.repl.records import Recorder
 from kedi.repl.rules import Rules
 from kedi.repl.shell import Reader, Shell, resumed
-from kedi.repl.signals import ended_by_signals
 
 if TYPE_CHECKING:
     from kedi.repl.completer import Suggestion
@@ -75,7 +74,7 @@ def start(settings: Settings) -> int:
             _greet()
     elif terminal:
         _greet()
-    with ended_by_signals():
+    with shell.ending.by_signals():
         if not terminal:
             from kedi.repl.plain import LineReader, prepare_stdin, read_stdin
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 
 import kedi
 from tests.repl.conftest import Done
+from tests.repl.terminal import CTRL_D, Terminal
 
 Idle = Callable[..., Done]
+Open = Callable[..., Terminal]
 SETUP = "[x: list[int]] = `[1, 2]`\n@total() -> int:\n  = `sum(x)`\n\n"
 
 
@@ -258,3 +261,141 @@ def test_another_model_for_a_loaded_session(idle: Idle) -> None:
     )
     with kedi.load_session("state", adapter="pydantic") as session:
         assert session.config.agents.model == "some:m"
+
+
+# ── from the command line, in a terminal ──────────────────────────────────────
+
+HOOKS = "def seen(event):\n    print('called')\n"
+
+
+def test_a_session_goes_on_again_and_again(open_terminal: Open) -> None:
+    first = open_terminal("--record", columns=300)
+    first.prompt()
+    first.run("[x: list[int]] = `[1]`")
+    first.line(":exit")
+    assert first.status() == 0
+    arguments = _resumed_by(first.text)[2:]
+    for number in range(2, 5):
+        repl = open_terminal(*arguments, columns=300)
+        repl.see(f"resumed after {number - 1} fragment")
+        repl.prompt()
+        repl.run(f"`x.append({number})`")
+        repl.send(CTRL_D)
+        assert repl.status() == 0
+        assert _resumed_by(repl.text)[2:] == arguments
+    assert idle_value(arguments[-1], "x") == [1, 2, 3, 4]
+
+
+def idle_value(path: str, name: str) -> object:
+    with kedi.load_session(path) as session:
+        return session.execute(f"= `{name}`")
+
+
+def test_what_cannot_be_saved_whole_in_a_terminal(open_terminal: Open) -> None:
+    repl = open_terminal("--record", columns=300)
+    repl.prompt()
+    repl.run("[x: int] = `41`")
+    repl.run("[g] = `(i for i in [1])`")
+    repl.send(CTRL_D)
+    assert repl.status() == 1
+    assert "error: the session cannot be saved whole" in repl.text
+    again = open_terminal(*_resumed_by(repl.text)[2:], columns=300)
+    again.see("missing: g: it is a generator")
+    again.prompt()
+    again.run("[g] = whole again")
+    again.line("`raise SystemExit(7)`")
+    assert again.status() == 7
+    assert idle_value(_resumed_by(again.text)[-1], "(x, g)") == (41, "whole again")
+
+
+STUBBORN = """
+import time
+try:
+    print('busy')
+    time.sleep(600)
+except BaseException:
+    pass
+try:
+    print('kept')
+    time.sleep(600)
+finally:
+    print('left')
+""".strip().split("\n")
+
+
+def test_code_that_keeps_an_exit_is_ended_by_the_next_signal(open_terminal: Open) -> None:
+    repl = open_terminal("--record", columns=300)
+    repl.prompt()
+    repl.line("```")
+    for text in (*STUBBORN, "```", ""):
+        repl.continuation()
+        repl.line(text)
+    repl.until(lambda: "busy" in repl.lines, "the fragment to run")
+    os.kill(repl.process.pid, signal.SIGTERM)
+    repl.until(lambda: "kept" in repl.lines, "the handler")
+    os.kill(repl.process.pid, signal.SIGTERM)
+    assert repl.status() == 143
+    assert "left" in repl.lines
+    assert len(list(_sessions().iterdir())) == 1
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_several_signals_save_once(open_terminal: Open, busy: bool) -> None:
+    repl = open_terminal("--record", columns=300)
+    repl.prompt()
+    repl.run("[x: int] = `41`")
+    if busy:
+        repl.line("`print('busy') or __import__('time').sleep(600)`")
+        repl.until(lambda: "busy" in repl.lines, "the fragment to run")
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
+        os.kill(repl.process.pid, number)
+    assert repl.status() in (129, 143)
+    assert "Traceback" not in repl.text
+    assert repl.raw.rfind(b"\x1b[?2004l") > repl.raw.rfind(b"\x1b[?2004h")
+    (saved,) = _sessions().iterdir()
+    assert idle_value(str(saved), "x") == 41
+
+
+def test_a_snapshot_with_hooks(open_terminal: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("hooks_of_a_test.py").write_text(HOOKS)
+    monkeypatch.syspath_prepend(Path.cwd())
+    import hooks_of_a_test  # type: ignore[import-not-found]
+
+    with kedi.interactive(hooks={"pre_tool_use": hooks_of_a_test.seen}) as session:
+        session.execute("[x: int] = `41`")
+        session.dump("state")
+    repl = open_terminal("--load", "state", cwd=Path.cwd())
+    repl.see("resumed after 1 fragment: x")
+    repl.prompt()
+    repl.run("= `x + 1`")
+    repl.shows("+++ = `x + 1`", "42", "+++")
+    repl.line(":exit")
+    assert repl.status() == 0
+    assert "called" not in repl.text
+    Path("hooks_of_a_test.py").unlink()
+    repl = open_terminal("--load", "state", cwd=Path.cwd())
+    assert repl.status() == 1
+    assert "hooks_of_a_test" in repl.text
+    assert "Traceback" not in repl.text
+
+
+def test_a_source_is_no_snapshot_to_go_on_with(idle: Idle) -> None:
+    Path("work.kedi").write_text("[x] = 1\n")
+    done = idle("", "--load", "work.kedi")
+    assert done.status == 1
+    assert "`work.kedi` cannot be loaded: this is no snapshot" in done.err
+    assert "`:load FILE` in a session runs a source" in done.err
+
+
+def test_load_reads_a_pipe_once(idle: Idle) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"= `6 * 7`\n")
+    os.close(writing)
+    try:
+        assert idle(f":load /dev/fd/{reading}\n").out == "42\n"
+    finally:
+        os.close(reading)
+
+
+def test_load_of_what_never_ends_is_refused(idle: Idle) -> None:
+    assert "larger than 64,000,000 bytes" in idle(":load /dev/zero\n").err
