@@ -247,7 +247,12 @@ def _load(shell: Shell, argument: str) -> None:
         if isinstance(error, KediError):
             raise
         reason = error.strerror if isinstance(error, OSError) else None
-        raise CommandError(f"`{argument}` cannot be read: {reason or error}") from None
+        raise CommandError(
+            f"`{argument}` cannot be read: {reason or error}",
+            "Tab after `:load ` lists what is there"
+            if isinstance(error, FileNotFoundError)
+            else None,
+        ) from None
     names = {fragment.name for fragment in shell.session.fragments}
     name, number = str(path), 1
     while name in names:
@@ -299,7 +304,10 @@ def _dump(shell: Shell, argument: str) -> None:
         if isinstance(error, KediError):
             raise
         reason = error.strerror if isinstance(error, OSError) else None
-        raise CommandError(f"the session is not saved: {reason or error}") from None
+        raise CommandError(
+            f"the session is not saved{f' to `{path}`' if path else ''}: {reason or error}",
+            "`:dump PATH` saves it elsewhere",
+        ) from None
     shell.recorder.tell(shell.session)
 
 

@@ -181,7 +181,10 @@ class Recorder:
             self.console.error(error)
         else:
             place = f" to {path}" if path is not None else ""
-            self.console.complain(f"the session is not saved{place}: {error.strerror or error}")
+            self.console.complain(
+                f"the session is not saved{place}: {error.strerror or error}",
+                None if place else "set KEDI_HOME to a folder that can be written",
+            )
 
 
 def resume_command(path: Path) -> str:

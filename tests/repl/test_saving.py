@@ -163,6 +163,7 @@ def test_nothing_can_be_written(idle: Idle) -> None:
     done = idle("[x] = 1\n", "--record")
     assert done.status == 1
     assert "the session is not saved: " in done.err
+    assert "help: set KEDI_HOME to a folder that can be written" in done.err
     assert "Traceback" not in done.err
     assert idle("[x] = 1\n`raise SystemExit(7)`\n", "--record").status == 7
 
@@ -200,8 +201,11 @@ def test_a_partial_dump_names_what_it_leaves_out(idle: Idle) -> None:
     [
         ("notes.txt", "`{cwd}/notes.txt` is no snapshot and stays as it is"),
         ("--all", "has no option `--all`"),
-        (".", "the session is not saved"),
-        ("no/where", "the session is not saved"),
+        (".", "the session is not saved to `.`: Is a directory"),
+        ("no/where", "the session is not saved to `no/where`: No such file"),
+        ("no/where", "help: `:dump PATH` saves it elsewhere"),
+        ("--partial no/where", "the session is not saved to `no/where`"),
+        ("--partialnot", "has no option `--partialnot`"),
     ],
 )
 def test_dumps_to_wrong_places(idle: Idle, argument: str, said: str) -> None:
