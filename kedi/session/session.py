@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kedi.runtime.scopes import Scope
     from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
-    from kedi.session.snapshot_parts import Hole, SessionParts
+    from kedi.session.snapshot_parts import Hole, HoleView, SessionParts
     from kedi.syntax.ast import ParseResult, Program
 
 
@@ -73,6 +73,8 @@ class InteractiveSession:
         self._evaluations = 0
         self._gate = Gate()
         self._holes: Sequence[Hole] = ()
+        #: Fragments that ran before the snapshot this session comes from.
+        self._restored = 0
 
     # ── executing ────────────────────────────────────────────────────────────
 
@@ -268,16 +270,18 @@ class InteractiveSession:
             session._names = {item.name for item in parts.fragments}
             session._evaluations = parts.evaluations
             session._holes = parts.holes
+            session._restored = parts.restored
         return session
 
     @property
-    def holes(self) -> tuple[Hole, ...]:
+    def holes(self) -> tuple[HoleView, ...]:
         """What the snapshot this session comes from could not hold, and nobody has bound since."""
         if not self._holes:
             return ()
-        from kedi.session.snapshot_parts import open_holes
+        from kedi.session.snapshot_parts import HoleView, open_holes
 
-        return open_holes(self._parts())
+        found = open_holes(self._parts())
+        return tuple(HoleView(item.path, item.reason, item.fragment) for item in found)
 
     def _parts(self) -> SessionParts:
         from kedi.session.snapshot_parts import SessionParts
@@ -290,6 +294,7 @@ class InteractiveSession:
             self._fragments,
             self._evaluations,
             self._holes,
+            self._restored,
         )
 
     # ── life cycle ───────────────────────────────────────────────────────────

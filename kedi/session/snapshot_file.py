@@ -8,10 +8,12 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import platform
 import re
 import secrets
 import stat
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -167,6 +169,7 @@ def write(path: str | os.PathLike[str], pieces: list[bytes]) -> None:
     except BaseException:
         _remove(temporary)
         raise
+    _remove_stale(folder)
 
 
 def _target(path: str | os.PathLike[str]) -> str:
@@ -180,7 +183,38 @@ def _target(path: str | os.PathLike[str]) -> str:
 
 
 def _beside(folder: str, ending: str) -> str:
-    return f"{folder.rstrip('/')}/.kedi-{secrets.token_hex(8)}.{ending}"
+    token = secrets.token_hex(8)
+    return f"{folder.rstrip('/')}/.kedi-{_machine()}-{os.getpid()}-{token}.{ending}"
+
+
+@cache
+def _machine() -> str:
+    """Names where process numbers mean what they mean here: this boot and process namespace."""
+    parts = [platform.node()]
+    try:
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+        parts.append(str(Path("/proc/self/ns/pid").readlink()))
+    except OSError:
+        pass  # a system without these
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _remove_stale(folder: str) -> None:
+    """Remove what writers left that were killed: of this machine, and certainly not alive."""
+    if os.name != "posix":
+        return  # asking for a process by number could end it elsewhere
+    mine = re.compile(rf"\.kedi-{_machine()}-(\d+)-[0-9a-f]{{16}}\.(?:tmp|old)")
+    try:
+        names = [match for item in Path(folder).iterdir() if (match := mine.fullmatch(item.name))]
+    except OSError:
+        return  # a folder that may be written to and not listed
+    for match in names:
+        try:
+            os.kill(int(match[1]), 0)
+        except ProcessLookupError:
+            _remove(f"{folder.rstrip('/')}/{match[0]}")
+        except (OSError, OverflowError):
+            continue
 
 
 def _check_destination(target: str, name: str) -> None:

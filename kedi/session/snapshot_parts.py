@@ -74,12 +74,38 @@ class Hole:
     __reduce_ex__ = __reduce__ = _touched  # pyright: ignore[reportAssignmentType]
 
 
+#: How the paths of code begin that ran and cannot run again: preludes and imports.
+PLACES = ("fragments[", "modules[")
+
+
+@dataclass(frozen=True, slots=True)
+class HoleView:
+    """What is missing in a restored session: where, why, and which source made it."""
+
+    path: str
+    reason: str
+    fragment: str | None = None
+
+    def __str__(self) -> str:
+        made = f" (made by {self.fragment})" if self.fragment else ""
+        return f"{self.path}: {self.reason}{made}"
+
+
 def open_holes(parts: SessionParts) -> tuple[Hole, ...]:
-    """The holes of a session, without the bindings that have been made anew."""
+    """The holes of a session, without the bindings that have been made anew.
+
+    What a prelude or an import left is not missing any more once every binding is there.
+    """
     waiting: set[int] = set()
     for scope in (parts.base, parts.scope):
         waiting |= set(map(id, (scope.pending or {}).values()))
-    return tuple(hole for hole in parts.holes if hole.place is None or id(hole) in waiting)
+    named = [hole for hole in parts.holes if hole.place is not None and id(hole) in waiting]
+    return tuple(
+        hole
+        for hole in parts.holes
+        if id(hole) in waiting
+        or (hole.place is None and (named or not hole.path.startswith(PLACES)))
+    )
 
 
 @dataclass(slots=True)
@@ -88,7 +114,8 @@ class SessionParts:
 
     ``base`` is the scope of host values and ``args`` below ``scope``. ``evaluations``
     counts expressions evaluated outside of fragments. ``holes`` are what a partial
-    snapshot, from which the session came, could not hold.
+    snapshot, from which the session came, could not hold; ``restored`` counts the fragments
+    that ran before it was made.
     """
 
     config: SessionConfig
@@ -98,3 +125,4 @@ class SessionParts:
     fragments: Sequence[Fragment]
     evaluations: int = 0
     holes: Sequence[Hole] = field(default=())
+    restored: int = 0

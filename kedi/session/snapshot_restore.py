@@ -117,7 +117,14 @@ class _Restoration:
             interpreter.add_unit(self.rebuilder.unit(index))
         EPOCH[0] += 1
         parts = SessionParts(
-            config, interpreter, base, scope, self.fragments, evaluations, tuple(self.holes)
+            config,
+            interpreter,
+            base,
+            scope,
+            self.fragments,
+            evaluations,
+            tuple(self.holes),
+            len(self.fragments),
         )
         return parts, _keywords(config, self.executor)
 

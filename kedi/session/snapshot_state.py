@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from kedi.analysis.pynames import bound_names
 from kedi.errors import DumpProblem, SessionDumpError
 from kedi.runtime.engine import ParallelEngine, SequentialEngine
 from kedi.runtime.procedures import info_of
@@ -20,7 +21,7 @@ from kedi.session.snapshot_atoms import Refused, encode_str
 from kedi.session.snapshot_config import ConfigTable
 from kedi.session.snapshot_definitions import DefinitionTable
 from kedi.session.snapshot_file import source_digest
-from kedi.session.snapshot_parts import Hole, SessionParts
+from kedi.session.snapshot_parts import PLACES, Hole, SessionParts, open_holes
 from kedi.session.snapshot_paths import ATTRIBUTE, Node, path_text, root, root_name
 from kedi.session.snapshot_types import encode_type
 from kedi.session.static import is_real, label_of, namespace_of
@@ -260,8 +261,8 @@ class _Attempt:
             if "holes" in record:
                 record["holes"] = [len(values) + index for index in record["holes"]]
         known = {path_text(item.node) for item in self.problems}
-        for hole in self.parts.holes:
-            if hole.path.startswith(_PLACES) and hole.path not in known:
+        for hole in open_holes(self.parts):
+            if hole.path.startswith(PLACES) and hole.path not in known:
                 self.problems.append(_Problem(root(hole.path), hole.reason, hole.fragment))
         self.problems = [*values, *configs, *self.problems]
         if not self.holes:
@@ -274,9 +275,6 @@ class _Attempt:
             }
             for item in self.problems
         ]
-
-
-_PLACES = ("fragments[", "modules[")
 
 
 def _names(scope: Scope, skipped: str) -> list[str]:
@@ -326,24 +324,23 @@ _SKIPPED = r"\A\ufeff?(?:[ \t\f]*(?:#(?!##)[^\n]*)?\r?\n)*[ \t]*"
 _MAY_BEGIN_WITH_FENCE = re.compile(_SKIPPED + r"(?:```|###)")
 
 
-_PRELUDE = (
-    "it begins with a prelude, Python that loading would have to run again: bind what you need "
-    "with `[name] = …`, and define procedures with `@`"
-)
-
-
 def _run_code(parts: SessionParts) -> Iterator[tuple[str, str, str | None]]:
-    """``(path, reason, fragment)`` of preludes and imports that ran."""
+    """``(path, reason, fragment)`` of preludes and imports that ran in this process."""
     modules = [unit.name for unit in parts.interpreter.units.values() if unit.kind == "module"]
     imported = False
-    for item in parts.fragments:
+    origins: dict[str, str] | None = None
+    for item in parts.fragments[parts.restored :]:
         fence = "```" in item.source and _MAY_BEGIN_WITH_FENCE.match(item.source)
         if not fence and not (modules and "import" in item.source):
             continue
         place = f'fragments["{item.name}"]'
         for stmt, line in parse(item.source, item.name, mode="fragment").program.walk():
             if isinstance(stmt.node, syntax.Fence) and stmt.node.prelude:
-                yield place, _PRELUDE, item.name
+                if origins is None:
+                    origins = Origins().update(parts.fragments)
+                reason = _prelude_reason(parts.scope, item.name, stmt.node, origins)
+                if reason is not None:
+                    yield place, reason, item.name
             elif isinstance(stmt.node, syntax.Import) and modules:
                 imported = True
                 reason = (
@@ -354,6 +351,39 @@ def _run_code(parts: SessionParts) -> Iterator[tuple[str, str, str | None]]:
     if modules and not imported:
         for name in modules:
             yield f'modules["{name}"]', "it was imported, and loading would have to run it", None
+
+
+#: Names of a prelude that a reason lists.
+_LISTED = 5
+
+
+def _prelude_reason(
+    scope: Scope, fragment: str, node: syntax.Fence, origins: dict[str, str]
+) -> str | None:
+    """Why a prelude stands in the way; ``None`` when nothing is there that it has bound.
+
+    What printed only, failed before it bound anything, or was bound anew by later fragments
+    leaves nothing that would have to be run again.
+    """
+    found = bound_names(node.python.tree)
+    present = set(own_keys(scope)) | set(scope.pending or ())
+    names = [
+        name
+        for name in found.names
+        if name in present
+        # Procedures and types say themselves where they come from.
+        and (_source_of(dict_get(scope, name)) or origins.get(name)) == fragment
+    ]
+    if not names and not found.open:
+        return None
+    listed = ", ".join(f"`{name}`" for name in names[:_LISTED])
+    if len(names) > _LISTED:
+        listed += f" and {len(names) - _LISTED} more"
+    what = f" for {listed}" if names else ""
+    return (
+        f"it begins with a prelude, Python that loading would have to run again{what}: bind "
+        "what you need with `[name] = …`, and define procedures with `@`"
+    )
 
 
 def _stateful(parts: SessionParts) -> Iterator[str]:

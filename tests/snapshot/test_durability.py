@@ -6,6 +6,7 @@ import errno
 import os
 import random
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -456,3 +457,29 @@ def test_the_steps_are_in_a_safe_order(
         monkeypatch.setattr(os, name, watch(name))
     session.dump(path)
     assert steps == ["write"] * 3 + ["sync file", "replace", "sync folder"]
+
+
+def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """Their files only: those of living writers and of others stay."""
+    code = (
+        "import os, signal, kedi\n"
+        "from kedi.session import snapshot_file\n"
+        "snapshot_file._publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "kedi.interactive().dump('s.kedi-state')\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, timeout=60, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    living = tmp_path / left.name.replace(left.name.split("-")[2], str(os.getpid()))
+    foreign = tmp_path / ".kedi-000000000000-1-0123456789abcdef.tmp"
+    for other in (living, foreign, tmp_path / ".kedi-notes.tmp"):
+        other.write_text("mine")
+    with kedi.interactive() as session:
+        session.dump(tmp_path / "s.kedi-state")
+    assert not left.exists()
+    assert {item.name for item in tmp_path.iterdir()} == {
+        "s.kedi-state",
+        living.name,
+        foreign.name,
+        ".kedi-notes.tmp",
+    }

@@ -247,3 +247,26 @@ def test_holes_that_are_nested_deeply(path: Path) -> None:
         while type(value) is list:
             value = value[0]
         assert type(value) is Hole
+
+
+def test_what_a_prelude_left_is_filled_once_every_binding_is_there(path: Path) -> None:
+    with kedi.interactive() as session:
+        session.execute("```\nlimit = 5\ndef f():\n    return limit\n```")
+        session.dump(path, partial=True)
+    with kedi.load_session(path) as restored:
+        assert [hole.path for hole in restored.holes] == ["f", 'fragments["<interactive:1>"]']
+        restored.execute("@f() -> int:\n  = `limit`")
+        assert restored.holes == ()
+        restored.dump(path)
+    with kedi.load_session(path) as again:
+        assert again.execute("= `f()`") == 5
+        again.execute("```\nfresh = 1\n```")
+        with pytest.raises(SessionDumpError, match="`fresh`"):
+            again.dump(path)
+
+
+def test_holes_are_described_in_text(path: Path) -> None:
+    with run("[f] = `lambda: 1`") as session, partly(session, path) as restored:
+        (hole,) = restored.holes
+        assert str(hole) == f"{hole}" == f"f: {hole.reason} (made by <interactive:1>)"
+        assert hole.path in repr(hole)

@@ -446,3 +446,46 @@ def test_a_pending_name_that_failed_is_refused(tmp_path: Path) -> None:
         (found,) = refused(session, tmp_path)
     assert found.path == "n"
     assert "promise" in found.reason
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    [
+        "```\nprint('hello')\n```",
+        "```\n1 / 0\nlimit = 5\n```",
+        "```\nraise KeyboardInterrupt\n```",
+        "```\nimport sys\ndel sys\n```",
+    ],
+)
+def test_a_prelude_that_bound_nothing_stands_in_no_ones_way(tmp_path: Path, fragment: str) -> None:
+    path = tmp_path / "s.kedi-state"
+    with kedi.interactive() as session:
+        session.execute("[a: int] = `1`")
+        try:
+            session.execute(fragment)
+        except (KediExecutionError, KeyboardInterrupt):
+            pass
+        session.dump(path)
+        fragments = session.fragments
+    with kedi.load_session(path) as restored:
+        assert restored.execute("= `a`") == 1
+        assert restored.fragments[:2] == fragments
+
+
+def test_a_prelude_whose_names_are_bound_anew_is_restored(tmp_path: Path) -> None:
+    path = tmp_path / "s.kedi-state"
+    with kedi.interactive() as session:
+        session.execute("```\nlimit = 5\ndef f():\n    return 1\n```")
+        session.execute("[limit: int] = `6`")
+        (found,) = [item for item in refused(session, tmp_path) if item.path.startswith("frag")]
+        assert "for `f`:" in found.reason
+        session.execute("@f() -> int:\n  = `2`")
+        session.dump(path)
+    with kedi.load_session(path) as restored:
+        assert restored.execute("= `limit + f()`") == 8
+
+
+def test_a_prelude_that_may_bind_any_name_is_refused(tmp_path: Path) -> None:
+    with kedi.interactive() as session:
+        session.execute("```\nglobals()['limit'] = 5\n```")
+        assert "prelude" in refused(session, tmp_path)[0].reason
