@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kedi.cli import terminal
 from kedi.cli.options import Invocation, UsageError, help_command, help_text, parse, usage_text
+from kedi.repl import output as terminal
 
 
 def dispatch(arguments: Sequence[str]) -> int:

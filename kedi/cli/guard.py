@@ -8,8 +8,8 @@ import select
 import sys
 from collections.abc import Sequence
 
-from kedi.cli import terminal
 from kedi.errors import KediError, KediExecutionError
+from kedi.repl import output as terminal
 
 INTERRUPTED = 130
 PIPE_BROKEN = 141

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kedi.cli import terminal
 from kedi.cli.options import UsageError
 from kedi.cli.programs import configuration
 from kedi.errors import KediError, SessionLoadError
+from kedi.repl import output as terminal
 from kedi.runtime.directory import working_directory
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kedi.agents.install import find_local_model, install_local_model
-from kedi.cli import terminal
+from kedi.repl import output as terminal
 
 if TYPE_CHECKING:
     from kedi.agents.install import Phase

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 from kedi._version import __version__
 from kedi.analysis.module_files import MAIN, MANIFEST, FileReader, default_registry, unreadable
 from kedi.analysis.package import read_manifest
-from kedi.cli import terminal
 from kedi.cli.dependencies import unmet
 from kedi.cli.registry import RECEIPT, Listing, PackageProblem, copy_tree, publish, work_folder
 from kedi.errors import KediParseError
+from kedi.repl import output as terminal
 from kedi.runtime.directory import absolute
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kedi.cli import terminal
 from kedi.cli.programs import SourceProblem, load_program
 from kedi.diagnostics import printable
+from kedi.repl import output as terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kedi.cli import terminal
 from kedi.cli.options import UsageError
 from kedi.errors import KediParseError
+from kedi.repl import output as terminal
 
 if TYPE_CHECKING:
     from kedi.cli.options import Invocation

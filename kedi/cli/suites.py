@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from kedi.cli import terminal
 from kedi.cli.programs import SourceProblem, compile_invocation, load_program
 from kedi.diagnostics import paint, printable
+from kedi.repl import output as terminal
 from kedi.runtime.suites import run_evals, run_tests
 
 if TYPE_CHECKING:

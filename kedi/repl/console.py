@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from kedi.cli.terminal import OutputFailed, use_color
+from kedi.repl.output import OutputFailed, use_color
 
 if TYPE_CHECKING:
     from kedi.errors import KediError

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from kedi.cli.terminal import OutputFailed
 from kedi.errors import KediError, SessionDumpError
+from kedi.repl.output import OutputFailed
 
 if TYPE_CHECKING:
     from kedi.repl.console import Console

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kedi.cli.terminal import OutputFailed
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
+from kedi.repl.output import OutputFailed
 from kedi.repl.rules import command_in
 from kedi.repl.signals import Ending
 from kedi.repl.transcript import inputs
