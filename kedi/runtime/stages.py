@@ -76,21 +76,21 @@ class Stages:
     def _help(self, outer: Outer) -> None:
         CURRENT.outer = outer
         try:
-            self._work()
+            self._work(helping=True)
         except BaseException:
             # Only an interrupt comes here, sent because nobody waits for this stage any more.
             return
         finally:
             CURRENT.outer = None
 
-    def _work(self) -> None:
+    def _work(self, *, helping: bool = False) -> None:
         while True:
             with self._guard:
                 index = self._next
                 if index >= self._limit:
                     return
                 self._next = index + 1
-            outcome = contextvars.copy_context().run(self._stage, self.kept[index])
+            outcome = contextvars.copy_context().run(self._stage, self.kept[index], helping)
             self._outcomes[index] = outcome
             if outcome.returned or outcome.error is not None:
                 with self._guard:
@@ -98,7 +98,7 @@ class Stages:
             if isinstance(outcome.error, KeyboardInterrupt):
                 raise outcome.error
 
-    def _stage(self, inner: Scope) -> _Outcome:
+    def _stage(self, inner: Scope, helping: bool) -> _Outcome:
         """One stage on this thread, in a frame of its own that looks like the caller's."""
         interpreter, frame = self.interpreter, self.frame
         own = RunFrame(interpreter, frame.unit, frame.procedure, frame.parent, inner)
@@ -108,7 +108,10 @@ class Stages:
         error: BaseException | None = None
         returned = False
         observer = interpreter.observer
+        watcher = interpreter.watcher if helping else None
         try:
+            if watcher is not None:
+                watcher.thread_entered(own)
             if observer is not None:
                 observer.scope_opened(own, inner)
             try:
@@ -121,6 +124,8 @@ class Stages:
             error = problem
         if own.calls is not None:
             error = join(own, error)
+        if watcher is not None:
+            watcher.thread_left(own)
         CURRENT.frame = before
         return _Outcome(own, returned, error)
 
