@@ -99,14 +99,19 @@ def test_a_trap_can_be_taken_away_while_it_runs(session: kedi.InteractiveSession
     assert len(blocks) == 1
 
 
+OUT_OF_A_LOOP = (
+    "[n: int] = `0`\n> loop [i]: `range(4)`:\n  [n] := `n + 1`\n  > if: `i == 1`:\n"
+    "    [m] = x\n[k] = y\n= `n`"
+)
+
+
 @pytest.mark.parametrize(
     ("source", "start", "goal", "expected"),
     [
         ("[a] = 1\n[b] = 2\n[b] = 3\n= `a + b`", 2, 4, None),
         ("[n: int] = `0`\n[n] := `n + 1`\n[n] := `n * 10`\n= `n`", 3, 4, 1),
         (
-            "[n: int] = `0`\n> loop [i]: `range(4)`:\n  [n] := `n + 1`\n  > if: `i == 1`:\n"
-            "    [m] = x\n[k] = y\n= `n`",
+            OUT_OF_A_LOOP,
             5,
             6,
             2,
@@ -124,7 +129,7 @@ def test_jumps_forward_also_out_of_blocks(
 
     trap_lines(session, {start}, hit)
     if expected is None:
-        with pytest.raises(KediExecutionError, match="`b`|'b'"):
+        with pytest.raises(KediExecutionError, match="'b'"):
             session.execute(source)
     else:
         assert session.execute(source) == expected
