@@ -22,6 +22,7 @@ from kedi.session.snapshot_atoms import Malformed, as_count, as_list, as_object,
 from kedi.session.snapshot_config import ConfigReader
 from kedi.session.snapshot_file import source_digest
 from kedi.session.snapshot_parts import Hole, SessionParts
+from kedi.session.snapshot_plausible import plausible
 from kedi.session.snapshot_reader import Decoder
 from kedi.session.snapshot_rebuild import Rebuilder
 from kedi.session.snapshot_types import decode_contract
@@ -190,7 +191,11 @@ class _Restoration:
             if kind is not None:
                 if scope.contracts is None:
                     scope.contracts = {}
-                scope.contracts[name] = decode_contract(kind, self.definitions)
+                contract = scope.contracts[name] = decode_contract(kind, self.definitions)
+                need(
+                    isinstance(value, Hole) or plausible(contract.type, value),
+                    f"`{name}` is declared {contract.label} and holds something else",
+                )
 
 
 def _fragments(records: Any) -> list[Fragment]:

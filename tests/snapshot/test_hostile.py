@@ -275,6 +275,12 @@ def edited(snapshot: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
     return reseal(document)
 
 
+def _binding(content: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [item for item in content["bindings"] if item["name"] == name]
+    assert set(found) == {"name", "value", "type"}
+    return found
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -363,6 +369,11 @@ def edited(snapshot: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
         lambda c: c["bindings"].append({"name": "node", "plain": 1}),
         lambda c: c["bindings"].append({"name": "x", "plain": 1, "type": "os"}),
         lambda c: c["bindings"].append({"name": "x", "plain": 1, "other": "int"}),
+        lambda c: c["bindings"].append({"name": "x", "plain": "one", "type": "int"}),
+        lambda c: c["bindings"].append({"name": "x", "plain": True, "type": "int"}),
+        lambda c: c["bindings"].append({"name": "x", "plain": None, "type": "str"}),
+        lambda c: c["bindings"].append({**_binding(c, "node"), "name": "x", "value": 5}),
+        lambda c: c["bindings"].append({**_binding(c, "many"), "name": "x", "value": 5}),
         lambda c: c["env"].append({"name": "args", "plain": 1}),
         lambda c: c.update(args=[{"name": "a b", "plain": 1}]),
     ],
