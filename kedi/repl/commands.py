@@ -113,7 +113,7 @@ def _as_value(shell: Shell, argument: str) -> str:
     if not is_path(argument):
         return argument
     root = re.split(r"[.\[]", argument, maxsplit=1)[0]
-    if shell.session.look_up(root) is not _missing():
+    if shell.session.binding(root) or shell.session.look_up(root) is not _missing():
         return f"`{argument}`"
     if root == _last():
         raise _no_name(shell, root)

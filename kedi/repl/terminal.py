@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import Condition, has_focus
 from prompt_toolkit.history import History
 from prompt_toolkit.input.typeahead import store_typeahead
-from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.lexers import DynamicLexer, Lexer, SimpleLexer
@@ -109,10 +109,14 @@ class TerminalReader:
                 return self._session.prompt()
         finally:
             # It came while pastes were marked, so that what has no mark was typed.
-            self._typed = is_waiting(self._session.input.fileno())
+            self._typed = os.name != "nt" and is_waiting(self._session.input.fileno())
 
     def _take_ahead(self) -> None:
         """Get what came while something ran; several lines at once are kept as a paste."""
+        if os.name == "nt":
+            return  # its consoles give keys, not text
+        from prompt_toolkit.input.vt100 import Vt100Input
+
         source = self._session.input
         if not isinstance(source, Vt100Input):
             return

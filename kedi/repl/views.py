@@ -63,17 +63,23 @@ def names(session: ReplSession, part: str, width: int) -> str:
 
 
 def _typed(view: BindingView) -> str:
-    if view.kind == "value" and view.type_label == "Hole":
-        return "missing"
+    if view.kind == "value" and view.type_label == _HOLE:
+        return _NOT_THERE
     if view.kind == "value":
         return fit(view.declared or view.type_label, 30)
     return view.kind
 
 
+#: What stands for a value that a snapshot could not hold, and how that is called.
+_HOLE, _NOT_THERE = "Hole", "missing"
+
+
 def type_text(value: Any, declared: str | None = None) -> str:
     """The type of a value, its size, and what was promised."""
     text = type_of(value)
-    if is_real(value, type):
+    if text == _HOLE:
+        text = _NOT_THERE
+    elif is_real(value, type):
         text = f"type {class_text(value)}"
     elif text in ("procedure", "function"):
         text = f"{text} {function_text(value)}"

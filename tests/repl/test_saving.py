@@ -190,10 +190,12 @@ def test_a_dump_that_fails_leaves_the_session(idle: Idle) -> None:
 def test_a_partial_dump_names_what_it_leaves_out(idle: Idle) -> None:
     done = idle("[g] = `(i for i in [1])`\n[h: int] = `7`\n:dump --partial state\n")
     assert "left out: g: it is a generator" in done.err
-    again = idle(":load state\n= `h`\ng?\n= `g`\n")
+    again = idle(":load state\n= `h`\ng?\n:type g\n= `g`\n:type g.x\n")
     assert "missing: g: it is a generator" in again.out
     assert "\n7\n" in again.out
-    assert "`g` is missing" in again.err
+    assert "\ng: missing\n" in again.out
+    assert again.out.endswith("\nmissing\n")
+    assert again.err.count("`g` is missing") == 2
 
 
 @pytest.mark.parametrize(
