@@ -49,7 +49,7 @@ class BreakpointSpec:
     log: str | None = None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Breakpoint:
     """A breakpoint as it stands. Changes are told by :meth:`Listener.breakpoint_changed`.
 
