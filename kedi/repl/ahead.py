@@ -13,8 +13,9 @@ import select
 from collections.abc import Generator
 from contextlib import contextmanager
 
-#: Seconds of silence after which a text is whole: its parts follow each other at once.
-_SILENCE = 0.03
+#: Seconds of silence after which a text is whole. The parts of a paste follow each other at once,
+#: but may come over a network; who typed one line ahead should not have to wait.
+_SILENCE, _SILENCE_OF_LINES = 0.03, 0.3
 _MOST = 64_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -28,14 +29,14 @@ def is_waiting(descriptor: int) -> bool:
 
 
 def take(descriptor: int) -> str:
-    """What waits in the terminal; a text with a line break up to where it ends.
+    """What waits in the terminal, up to where it ends.
 
     Raises ``KeyboardInterrupt``.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     text = ""
     with _unbuffered(descriptor):
-        while is_waiting(descriptor) or ("\n" in text and _comes(descriptor)):
+        while is_waiting(descriptor) or (text and _comes(descriptor, text)):
             data = os.read(descriptor, 65_536)
             if not data or len(text) > _MOST:
                 break
@@ -51,8 +52,9 @@ def is_pasted(text: str) -> bool:
     return "\n" in text.strip() and _CONTROL.search(text) is None
 
 
-def _comes(descriptor: int) -> bool:
-    return bool(select.select([descriptor], [], [], _SILENCE)[0])
+def _comes(descriptor: int, text: str) -> bool:
+    silence = _SILENCE_OF_LINES if "\n" in text.strip() else _SILENCE
+    return bool(select.select([descriptor], [], [], silence)[0])
 
 
 @contextmanager

@@ -69,7 +69,7 @@ class Terminal:
         """Type, reading meanwhile, so that neither side waits for the other."""
         data = text.encode("utf-8", "surrogateescape")
         while data:
-            _, ready, _ = select.select([], [self._master], [], 0.05)
+            _, ready, _ = select.select([self._master], [self._master], [], 0.05)
             if ready:
                 written = os.write(self._master, data[:4096])
                 data = data[written:]
