@@ -12,6 +12,8 @@ from kedi.errors import KediParseError
 from kedi.repl import output as terminal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kedi.cli.options import Invocation
     from kedi.runtime.program import KediRuntime
     from kedi.syntax.ast import Program
@@ -30,8 +32,11 @@ class SourceProblem(Exception):
         self.hint = hint
 
 
-def run_program(invocation: Invocation) -> int:
-    """Run the program and print what it returns: ``str`` of it, nothing for ``None``."""
+def run_program(invocation: Invocation, begin: Callable[[KediRuntime], None] | None = None) -> int:
+    """Run the program and print what it returns: ``str`` of it, nothing for ``None``.
+
+    ``begin`` is called with the compiled program right before it runs.
+    """
     try:
         program = load_program(invocation)
     except SourceProblem as problem:
@@ -39,6 +44,8 @@ def run_program(invocation: Invocation) -> int:
         return 2
     runtime = compile_invocation(program, invocation)
     try:
+        if begin is not None:
+            begin(runtime)
         value = runtime.run_main()
         return 0 if value is None else _show(value)
     finally:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kedi.errors import KediError
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Unit
+from kedi.runtime.living import born
 from kedi.runtime.promises import force
 from kedi.runtime.scopes import Scope
 from kedi.runtime.traces import finish, record
@@ -85,6 +86,7 @@ class Interpreter:
         self._lines: dict[str, object] = {}
         # For a runtime that nobody closes; at exit there is nothing to tidy.
         weakref.finalize(self, _hide_all, self._lines).atexit = False
+        born(self)
 
     def _place(self, executor: Executor) -> None:
         from kedi.executors import DefaultExecutor

@@ -105,13 +105,18 @@ class Debugger(Observer):
 
     def current(self) -> DebugThread:
         """The debug thread of the running thread, made when it is met first."""
-        ident = threading.get_ident()
-        thread = self._by_ident.get(ident)
-        if thread is not None:
-            return thread
+        thread = self._by_ident.get(threading.get_ident())
+        return self.thread_of(threading.current_thread()) if thread is None else thread
+
+    def thread_of(self, running: threading.Thread) -> DebugThread:
+        """The debug thread of a running thread, made when it is met first."""
+        ident = running.ident or 0
         with self._lock:
+            thread = self._by_ident.get(ident)
+            if thread is not None:
+                return thread
             self._numbers += 1
-            thread = DebugThread(self._numbers, threading.current_thread().name, ident)
+            thread = DebugThread(self._numbers, running.name, ident)
             self._by_ident[ident] = self.threads[thread.number] = thread
         self.listener.thread_started(thread)
         return thread
@@ -291,8 +296,12 @@ class Debugger(Observer):
         try:
             self.listener.stopped(thread, stop)
             resume = thread.serve()
-        finally:
+        except BaseException:
+            # An interrupt: it does not go on from here, but it stands no more.
             thread.stops.pop()
+            self.listener.resumed(thread)
+            raise
+        thread.stops.pop()
         self._go_on(thread, stop.frame, resume)
 
     def _go_on(self, thread: DebugThread, frame: RunFrame, resume: Resume) -> None:

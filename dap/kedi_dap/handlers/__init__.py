@@ -1,0 +1,1 @@
+"""Handlers of requests, a file for each group; see :mod:`kedi_dap.server.dispatch`."""

@@ -1,0 +1,1 @@
+"""The server inside the debugged process: requests, handlers and events."""
