@@ -9,7 +9,8 @@ and what sets breakpoints, which may come from any.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kedi.errors import KediParseError
@@ -185,6 +186,20 @@ class Debugger(Observer):
             raise Restart(frame)
 
         return leave
+
+    @contextmanager
+    def evaluating(self, thread: DebugThread) -> Generator[None]:
+        """While something is evaluated on a stopped or idle thread, which is this one.
+
+        A step that was asked for inside ends with it.
+        """
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._plans.pop(thread, None)
+                self._returned.pop(thread, None)
+            self._arrange()
 
     # ── what the interpreter tells ───────────────────────────────────────────
 
