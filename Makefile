@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help setup model demo test lint format bench fuzz clean
 
-EXTRAS ?= dap,dev,local,pydantic,repl
+EXTRAS ?= dev,local,pydantic,repl
 PYTEST_ARGS ?=
 PY := .venv/bin/python
 

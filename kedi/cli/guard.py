@@ -6,7 +6,7 @@ import gc
 import os
 import select
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl import output as terminal
@@ -15,14 +15,14 @@ INTERRUPTED = 130
 PIPE_BROKEN = 141
 
 
-def guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], int] | None = None) -> int:
-    """Run a command line, by ``run`` if that is given; its status, whatever happens."""
+def guarded(arguments: Sequence[str]) -> int:
+    """Run a command line; its status, whatever happens."""
     terminal.soften()
     collecting, path = gc.isenabled(), list(sys.path)
     # Nothing that is loaded on the way to the program is garbage; it begins when that runs.
     gc.disable()
     try:
-        status = _attempt(arguments, run)
+        status = _attempt(arguments)
     except KeyboardInterrupt:
         status = _interrupted()
     finally:
@@ -34,12 +34,11 @@ def guarded(arguments: Sequence[str], run: Callable[[Sequence[str]], int] | None
         return _interrupted()
 
 
-def _attempt(arguments: Sequence[str], run: Callable[[Sequence[str]], int] | None) -> int:
-    if run is None:
-        from kedi.cli.commands import dispatch as run
+def _attempt(arguments: Sequence[str]) -> int:
+    from kedi.cli.commands import dispatch
 
     try:
-        return run(arguments)
+        return dispatch(arguments)
     except KeyboardInterrupt:
         raise
     except SystemExit as leaving:

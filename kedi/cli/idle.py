@@ -41,7 +41,6 @@ def run_idle(invocation: Invocation) -> int:
         invocation.record,
         _path(invocation.load) if invocation.load is not None else None,
         invocation.highlight,
-        invocation.listen,
     )
     try:
         return start(settings)

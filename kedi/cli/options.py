@@ -13,10 +13,7 @@ Command = Literal[
 
 # Plain classes: making dataclasses costs a start of the command a millisecond each.
 class Option:
-    """``metavar`` is ``None`` for a switch, in brackets when the value may be left out.
-
-    ``topics`` are the commands that take it.
-    """
+    """``metavar`` is ``None`` for a switch; ``topics`` are the commands that take it."""
 
     __slots__ = ("flags", "metavar", "summary", "topics")
 
@@ -42,7 +39,6 @@ OPTIONS: tuple[Option, ...] = (
     Option(("--highlight",), None, "with `--idle`: colour what is typed"),
     Option(("--record",), None, "with `--idle`: save the session at its end"),
     Option(("--load",), "PATH", "with `--idle`: go on with a saved session, and save it again"),
-    Option(("--listen",), "[PORT]", "with `--idle`: let a debugger attach (default: any port)"),
     Option(("--adapter",), "NAME", "adapter or agent that answers templates (KEDI_ADAPTER)"),
     Option(("--adapter-model",), "MODEL", "model it uses (KEDI_ADAPTER_MODEL)"),
     Option(("-h", "--help"), None, "show this help", ("run", "parse", "install", "model")),
@@ -109,13 +105,12 @@ class Invocation:
     """A parsed command line. ``source`` is a path or ``-``; ``text`` the program of ``-c``.
 
     ``arguments`` are the program's own; ``ignored`` tokens that mean nothing.
-    ``highlight``, ``record``, ``load`` (a path) and ``listen`` (a port, 0 for any) belong to the
-    command ``idle``.
+    ``highlight``, ``record`` and ``load`` (a path) belong to the command ``idle``.
     """
 
     __slots__ = (
-        *("adapter", "arguments", "command", "highlight", "ignored", "listen", "load", "model"),
-        *("record", "source", "text", "topic"),
+        *("adapter", "arguments", "command", "highlight", "ignored", "load", "model", "record"),
+        *("source", "text", "topic"),
     )
 
     def __init__(
@@ -131,7 +126,6 @@ class Invocation:
         self.highlight = False
         self.record = False
         self.load: str | None = None
-        self.listen: int | None = None
         self.topic = topic
 
 
@@ -227,13 +221,6 @@ class _Parser:
                 raise UsageError(f"`{flag}` takes no value")
             self.switch(option.flags[-1])
             return
-        if option.metavar.startswith("["):
-            # The value is optional, and only a number can be one.
-            if not equals and self.at < len(self.tokens) and _is_number(self.tokens[self.at]):
-                equals, value = "=", self.tokens[self.at]
-                self.at += 1
-            self.result.listen = _port(flag, value) if equals else 0
-            return
         if not equals:
             if self.at == len(self.tokens):
                 raise UsageError(f"`{flag}` needs {option.metavar}")
@@ -317,7 +304,7 @@ class _Parser:
             return
         for flag, given in (
             *(("--highlight", result.highlight), ("--record", result.record)),
-            *(("--load", result.load is not None), ("--listen", result.listen is not None)),
+            ("--load", result.load is not None),
         ):
             if given:
                 raise UsageError(f"`{flag}` needs `--idle`", _after_dashes(flag))
@@ -337,16 +324,6 @@ def as_typed(text: str) -> str:
         return os.fsencode(text).decode("utf-8")
     except UnicodeError:
         return text  # no bytes of a terminal: leave it to whoever reads it
-
-
-def _is_number(token: str) -> bool:
-    return token.isascii() and token.isdigit()
-
-
-def _port(flag: str, text: str) -> int:
-    if not _is_number(text) or int(text) > 65_535:
-        raise UsageError(f"`{flag}` takes a port from 0 to 65535, not `{text}`")
-    return int(text)
 
 
 def _is_option(token: str) -> bool:

@@ -12,8 +12,6 @@ from kedi.errors import KediParseError
 from kedi.repl import output as terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kedi.cli.options import Invocation
     from kedi.runtime.program import KediRuntime
     from kedi.syntax.ast import Program
@@ -32,11 +30,8 @@ class SourceProblem(Exception):
         self.hint = hint
 
 
-def run_program(invocation: Invocation, begin: Callable[[KediRuntime], None] | None = None) -> int:
-    """Run the program and print what it returns: ``str`` of it, nothing for ``None``.
-
-    ``begin`` is called with the compiled program right before it runs.
-    """
+def run_program(invocation: Invocation) -> int:
+    """Run the program and print what it returns: ``str`` of it, nothing for ``None``."""
     try:
         program = load_program(invocation)
     except SourceProblem as problem:
@@ -44,8 +39,6 @@ def run_program(invocation: Invocation, begin: Callable[[KediRuntime], None] | N
         return 2
     runtime = compile_invocation(program, invocation)
     try:
-        if begin is not None:
-            begin(runtime)
         value = runtime.run_main()
         return 0 if value is None else _show(value)
     finally:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from kedi.errors import KediError, KediExecutionError
 from kedi.repl.console import Console
 from kedi.repl.output import OutputFailed
-from kedi.repl.prompt import Prompt
 from kedi.repl.rules import command_in
 from kedi.repl.signals import Ending
 from kedi.repl.transcript import inputs
@@ -64,7 +63,6 @@ class Shell:
         self.failed = False
         self.reader: Reader = _Nothing()
         self.ending = Ending()
-        self.prompt = Prompt(self)
         self._make_session = make_session
         self._restore = restore
         self._session: ReplSession | None = None
@@ -97,8 +95,7 @@ class Shell:
             while True:
                 self.ending.leaving = False
                 try:
-                    with self.prompt.waiting():
-                        text = self.reader.read()
+                    text = self.reader.read()
                 except Unreadable as error:
                     self.failed = True
                     self.console.error(error)

@@ -33,15 +33,13 @@ class Settings:
     """What ``kedi --idle`` was started with.
 
     ``config`` are keywords of :func:`kedi.interactive`; ``record`` saves the session on
-    the way out; ``load`` is the snapshot to go on with, which then is recorded to. ``listen``
-    is the port at which debuggers can attach (0: any), ``None`` for none.
+    the way out; ``load`` is the snapshot to go on with, which then is recorded to.
     """
 
     config: Mapping[str, Any] = field(default_factory=_nothing)
     record: bool = False
     load: Path | None = None
     highlight: bool = False
-    listen: int | None = None
 
 
 def start(settings: Settings) -> int:
@@ -65,8 +63,7 @@ def start(settings: Settings) -> int:
         interactive=terminal,
         restore=lambda other: _restored(other, settings),
     )
-    decided = path is not None or settings.config or settings.listen is not None
-    if decided or any(map(os.environ.get, _DECIDING)):
+    if path is not None or settings.config or any(map(os.environ.get, _DECIDING)):
         session = shell.session  # what is wrong is said at once, not after the first input
         if path is not None:
             recorder.went_on(session, path)
@@ -77,8 +74,6 @@ def start(settings: Settings) -> int:
             _greet()
     elif terminal:
         _greet()
-    if settings.listen is not None and not _listen(shell, settings.listen):
-        return 2
     with shell.ending.by_signals():
         if not terminal:
             from kedi.repl.plain import LineReader, prepare_stdin, read_stdin
@@ -86,25 +81,6 @@ def start(settings: Settings) -> int:
             prepare_stdin()
             return shell.run(LineReader(read_stdin, lambda: Rules(shell.session.check)))
         return _run_in_terminal(shell, settings)
-
-
-def _listen(shell: Shell, port: int) -> bool:
-    """Let debuggers attach to the session; false, and said why, when that is impossible."""
-    from kedi.debugging import listen
-
-    shell.prompt.open()
-    try:
-        listening = listen(port=port, console=shell.prompt)
-    except (RuntimeError, OSError) as error:
-        text = getattr(error, "strerror", None) or str(error)
-        shell.console.complain(f"a debugger cannot attach at port {port}: {text}")
-        return False
-    file = listening.token_file
-    shell.console.note(
-        f"debuggers attach at port {listening.port} of this machine; "
-        + (f"the token is in {file}" if file else f"the token is {listening.token}")
-    )
-    return True
 
 
 def _run_in_terminal(shell: Shell, settings: Settings) -> int:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from kedi.errors import KediError
 from kedi.runtime.frames import CURRENT, NOTHING, RunFrame, Unit
-from kedi.runtime.living import born
 from kedi.runtime.promises import force
 from kedi.runtime.scopes import Scope
 from kedi.runtime.traces import finish, record
@@ -86,7 +85,6 @@ class Interpreter:
         self._lines: dict[str, object] = {}
         # For a runtime that nobody closes; at exit there is nothing to tidy.
         weakref.finalize(self, _hide_all, self._lines).atexit = False
-        born(self)
 
     def _place(self, executor: Executor) -> None:
         from kedi.executors import DefaultExecutor

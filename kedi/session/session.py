@@ -226,11 +226,6 @@ class InteractiveSession:
         """Whether the session is closed."""
         return self._gate.closed
 
-    @property
-    def interpreter(self) -> Interpreter:
-        """What runs the fragments, for tools such as debuggers."""
-        return self._interpreter
-
     def observe(self, observer: Observer | None) -> None:
         """Attach a step observer (or detach with ``None``); takes effect at the next statement.
 

@@ -109,10 +109,7 @@ def test_every_option_is_in_the_help_and_does_something() -> None:
         for flag in option.flags:
             assert re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", text)
             given = [flag] if option.metavar is None else [flag, "value"]
-            if flag == "--listen":
-                given = ["--idle", flag]
-                assert parse(given).listen == 0
-            elif flag in ("--highlight", "--record", "--load"):
+            if flag in ("--highlight", "--record", "--load"):
                 given.append("--idle")
             elif flag not in ("-c", "--command", "--idle"):
                 given.append("x.kedi")
@@ -123,20 +120,6 @@ def _state(invocation: Invocation) -> bool:
     return invocation.command != "run" or bool(
         invocation.text or invocation.adapter or invocation.model
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "port"),
-    [("--listen", 0), ("--listen 5678", 5678), ("--listen=0", 0), ("--listen --record", 0)],
-)
-def test_a_port_to_listen_at_may_be_left_out(given: str, port: int) -> None:
-    assert parse(["--idle", *given.split()]).listen == port
-
-
-@pytest.mark.parametrize("given", ["--listen=x", "--listen 70000", "--listen=", "--listen=²"])
-def test_a_port_to_listen_at_is_one(given: str) -> None:
-    with pytest.raises(UsageError, match="port from 0 to 65535"):
-        parse(["--idle", *given.split()])
 
 
 def test_options_may_stand_before_and_after_the_file() -> None:

@@ -32,7 +32,7 @@ def test_the_command_page_has_the_options_and_usages_of_the_help(
     usages = re.findall(r"kedi .*", shown.partition("\n\n")[0])
     assert usages
     assert not [usage for usage in usages if usage not in page]
-    options = re.findall(r"^ +((?:-\w, )?--[\w-]+(?: \[?[A-Z]+\]?)?)", shown, re.M)
+    options = re.findall(r"^ +((?:-\w, )?--[\w-]+(?: [A-Z]+)?)", shown, re.M)
     assert options
     for option in options:
         flag, _, value = option.rpartition("--")[2].partition(" ")

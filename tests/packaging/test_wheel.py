@@ -64,12 +64,7 @@ print(repr((
 """
     version, scripts, extras, requires, license_ = ast.literal_eval(installed.python(code))
     assert version == __version__
-    assert scripts == [
-        "dap = kedi_dap.listener:listen",
-        "kedi = kedi.cli.main:main",
-        "kedi = kedi.repl.lexer:KediLexer",
-        "kedi-dap = kedi_dap.supervisor.main:main",
-    ]
+    assert scripts == ["kedi = kedi.cli.main:main", "kedi = kedi.repl.lexer:KediLexer"]
     assert set(extras) == EXTRAS
     assert [r.partition(">")[0] for r in requires] == ["lark", "orjson", "pydantic"]
     assert license_ == "Apache-2.0"

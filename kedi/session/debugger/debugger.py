@@ -9,8 +9,7 @@ and what sets breakpoints, which may come from any.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kedi.errors import KediParseError
@@ -106,18 +105,13 @@ class Debugger(Observer):
 
     def current(self) -> DebugThread:
         """The debug thread of the running thread, made when it is met first."""
-        thread = self._by_ident.get(threading.get_ident())
-        return self.thread_of(threading.current_thread()) if thread is None else thread
-
-    def thread_of(self, running: threading.Thread) -> DebugThread:
-        """The debug thread of a running thread, made when it is met first."""
-        ident = running.ident or 0
+        ident = threading.get_ident()
+        thread = self._by_ident.get(ident)
+        if thread is not None:
+            return thread
         with self._lock:
-            thread = self._by_ident.get(ident)
-            if thread is not None:
-                return thread
             self._numbers += 1
-            thread = DebugThread(self._numbers, running.name, ident)
+            thread = DebugThread(self._numbers, threading.current_thread().name, ident)
             self._by_ident[ident] = self.threads[thread.number] = thread
         self.listener.thread_started(thread)
         return thread
@@ -186,20 +180,6 @@ class Debugger(Observer):
             raise Restart(frame)
 
         return leave
-
-    @contextmanager
-    def evaluating(self, thread: DebugThread) -> Generator[None]:
-        """While something is evaluated on a stopped or idle thread, which is this one.
-
-        A step that was asked for inside ends with it.
-        """
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._plans.pop(thread, None)
-                self._returned.pop(thread, None)
-            self._arrange()
 
     # ── what the interpreter tells ───────────────────────────────────────────
 
@@ -311,12 +291,8 @@ class Debugger(Observer):
         try:
             self.listener.stopped(thread, stop)
             resume = thread.serve()
-        except BaseException:
-            # An interrupt: it does not go on from here, but it stands no more.
+        finally:
             thread.stops.pop()
-            self.listener.resumed(thread)
-            raise
-        thread.stops.pop()
         self._go_on(thread, stop.frame, resume)
 
     def _go_on(self, thread: DebugThread, frame: RunFrame, resume: Resume) -> None:

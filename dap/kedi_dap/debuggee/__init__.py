@@ -1,1 +1,0 @@
-"""The process that runs the program: its start, its output and its connection."""

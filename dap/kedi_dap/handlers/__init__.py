@@ -1,1 +1,0 @@
-"""Handlers of requests, a file for each group; see :mod:`kedi_dap.server.dispatch`."""

@@ -1,1 +1,0 @@
-"""The server inside the debugged process: requests, handlers and events."""

@@ -1,1 +1,0 @@
-"""The process that a client talks to: it starts, watches and ends the program's process."""
