@@ -81,15 +81,16 @@ def compound(inner: st.SearchStrategy[list[str]]) -> st.SearchStrategy[list[str]
             lambda t: [f"> loop [d]: `'wxyz'[:{t[0]}]`:", *indented(t[1])]
         ),
         st.tuples(st.integers(0, 4), blocks, prompts(), names).map(
-            # Stages may overlap, so a stage of a map only works for itself.
+            # Stages may overlap, so a stage of a map only works for itself: under a name that
+            # the body before it cannot bind, by which two stages could get one key.
             lambda t: [
                 "[got: dict[str, str]] = `{}`",
-                f"> loop [d]: `'wxyz'[:{t[0]}]`:",
+                f"> loop [key]: `'wxyz'[:{t[0]}]`:",
                 *indented(t[1]),
                 "> map:",
-                f"  >> Stage <d> {t[2].replace('<xs>', 'x')}: [m]",
-                f"  `got[d] = m + {t[3]}`",
-                "`xs.extend(got[key] for key in sorted(got))`",
+                f"  >> Stage <key> {t[2].replace('<xs>', 'x')}: [m]",
+                f"  `got[key] = m + {t[3]}`",
+                "`xs.extend(got[item] for item in sorted(got))`",
             ]
         ),
         st.tuples(blocks, names, names).map(
