@@ -7,7 +7,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from kedi.repl.output import OutputFailed, use_color
+from kedi.repl import output
 
 if TYPE_CHECKING:
     from kedi.errors import KediError
@@ -28,17 +28,8 @@ class Console:
         self.rest: str | None = None
 
     def out(self, text: str) -> None:
-        """Write lines of result. Raises ``BrokenPipeError`` and :class:`OutputFailed`."""
-        try:
-            print(text, flush=True)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OutputFailed(error.strerror or str(error)) from error
-        except UnicodeError as error:
-            raise OutputFailed(str(error)) from error
-        except ValueError:
-            raise OutputFailed("standard output was closed") from None
+        """Write lines of result. Raises ``BrokenPipeError`` and ``OutputFailed``."""
+        output.out(text, flush=True)
 
     def err(self, text: str) -> None:
         """Write lines for the person, after everything that was printed before."""
@@ -55,7 +46,7 @@ class Console:
 
     def error(self, error: KediError) -> None:
         """Write a rendered error; one without a trace says that it is an error."""
-        color = use_color(sys.stderr)
+        color = output.use_color(sys.stderr)
         if hasattr(error, "diagnostics") or getattr(error, "frames", ()):
             self.err(error.render(color))
         else:
@@ -78,7 +69,7 @@ class Console:
     def _labelled(self, label: str, style: str, text: str) -> None:
         from kedi.diagnostics import paint
 
-        self.err(f"{paint(label, style, use_color(sys.stderr))}: {text}")
+        self.err(f"{paint(label, style, output.use_color(sys.stderr))}: {text}")
 
     def interrupted(self) -> None:
         """Say that something was interrupted, below the `^C` of the terminal."""

@@ -35,14 +35,16 @@ class OutputFailed(Exception):
     """Standard output cannot be written, for another reason than a reader that left."""
 
 
-def out(text: str) -> None:
+def out(text: str, *, flush: bool = False) -> None:
     """Write a line of result. Raises ``BrokenPipeError`` and :class:`OutputFailed`."""
     try:
-        print(text)
+        print(text, flush=flush)
     except BrokenPipeError:
         raise
     except OSError as error:
         raise OutputFailed(error.strerror or str(error)) from error
+    except UnicodeError as error:
+        raise OutputFailed(str(error)) from error
     except ValueError:
         raise OutputFailed("standard output was closed") from None
 

@@ -132,6 +132,7 @@ def run_from(
     interpreter: Interpreter, frame: RunFrame, scope: Scope, block: Block, index: int
 ) -> bool | None:
     """Run a block from one of its statements on, where a debugger has jumped to."""
+    # The loop of ``sequence``, once more: a call between the two would cost every block.
     while True:
         # Blocks between here and where the jump began did not put it back.
         frame.scope = scope

@@ -115,6 +115,7 @@ def _run(
         call.settle_all(_announced(error, call.frame))
         return
     finally:
+        watcher = call.frame.interpreter.watcher
         if watcher is not None:
             watcher.thread_left(call.frame)
         CURRENT.frame = CURRENT.outer = None

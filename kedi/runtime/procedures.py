@@ -168,6 +168,8 @@ class ProcedureInfo:
                 if caller is not None:
                     raise
             elif type(error) is Restart and error.frame is frame:
+                if frame.calls is not None:
+                    interpreter.join(frame, error)
                 current.frame = caller
                 if caller is None:
                     interpreter.leave_room()

@@ -124,6 +124,7 @@ class Stages:
             error = problem
         if own.calls is not None:
             error = join(own, error)
+        watcher = interpreter.watcher if helping else None
         if watcher is not None:
             watcher.thread_left(own)
         CURRENT.frame = before

@@ -62,11 +62,13 @@ class Breakpoints:
         """Replace the breakpoints at procedures, given by name; lines of the specs are ignored."""
         with self._lock:
             before = {(item.name, item.spec): item for item in self._functions}
-            self._functions = [
-                before.pop((name, spec), None)
-                or Breakpoint(self._next_id(), "function", spec, name=name)
-                for name, spec in specs
-            ]
+            self._functions = []
+            for name, spec in specs:
+                item = before.pop((name, spec), None)
+                if item is None:
+                    item = Breakpoint(self._next_id(), "function", spec, name=name)
+                    item.message = _missing(item, known=False)
+                self._functions.append(item)
             for key in self._units:
                 self._bind(key)
             return list(self._functions)
@@ -214,13 +216,14 @@ def _place(
         item.verified = False
         item.line = item.column = None
         item.end_line = item.end_column = None
-        item.message = (
-            "no statement begins here or below"
-            if known
-            else "it is set when this source runs"
-            if item.kind == "line"
-            else f"no procedure `{item.name}` is defined yet"
-        )
+        item.message = _missing(item, known)
     after = (item.verified, item.line, item.column, item.message)
     if changed is not None and after != before:
         changed(item)
+
+
+def _missing(item: Breakpoint, known: bool) -> str:
+    """Why a breakpoint has no place; ``known`` says whether its source is there."""
+    if item.kind == "function":
+        return f"no procedure `{item.name}` is defined yet"
+    return "no statement begins here or below" if known else "it is set when this source runs"

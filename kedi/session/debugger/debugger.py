@@ -11,12 +11,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from kedi.errors import KediParseError
 from kedi.runtime.blocks import Jump, Restart
 from kedi.runtime.hooks import Observer
 from kedi.session.debugger.breakpoints import Breakpoints, live_blocks
-from kedi.session.debugger.events import Breakpoint, Listener, Resume, StepKind, Stop
+from kedi.session.debugger.events import Breakpoint, Listener, Resume, Stop
 from kedi.session.debugger.threads import DebugThread
 
 if TYPE_CHECKING:
@@ -24,14 +25,12 @@ if TYPE_CHECKING:
     from kedi.runtime.frames import RunFrame, Site, Unit
     from kedi.runtime.interpreter import Interpreter
     from kedi.runtime.scopes import Scope
-
-Test = Callable[["RunFrame", "Scope"], bool]
+    from kedi.session.debugger.conditions import Condition, Message
 
 
 class _Plan(NamedTuple):
     """What a thread was told to do: stop at the next statement of one of ``frames`` (or of any)."""
 
-    kind: StepKind
     frames: tuple[RunFrame, ...] | None
 
     def stops_at(self, frame: RunFrame) -> bool:
@@ -41,9 +40,9 @@ class _Plan(NamedTuple):
 class _Checks(NamedTuple):
     """The conditions of a breakpoint, compiled once."""
 
-    condition: Test | None
+    condition: Condition | None
     hit: Callable[[int], bool] | None
-    log: Callable[[RunFrame, Scope], str] | None
+    log: Message | None
 
 
 class Debugger(Observer):
@@ -64,7 +63,7 @@ class Debugger(Observer):
         self._plans: dict[DebugThread, _Plan] = {}
         self._pausing: set[DebugThread] = set()
         self._returned: dict[DebugThread, tuple[str, Any]] = {}
-        self._checks: dict[Breakpoint, _Checks] = {}
+        self._checks: WeakKeyDictionary[Breakpoint, _Checks] = WeakKeyDictionary()
         self._stop_on_entry = False
 
     # ── attaching ────────────────────────────────────────────────────────────
@@ -299,12 +298,10 @@ class Debugger(Observer):
         with self._lock:
             self._returned.pop(thread, None)
             if resume.kind == "in":
-                self._plans[thread] = _Plan("in", None)
+                self._plans[thread] = _Plan(None)
             elif resume.kind != "continue":
                 stack = tuple(frame.stack())
-                self._plans[thread] = _Plan(
-                    resume.kind, stack if resume.kind == "next" else stack[1:]
-                )
+                self._plans[thread] = _Plan(stack if resume.kind == "next" else stack[1:])
             others = [] if resume.single else [item for item in self.threads.values() if item.stop]
         self._arrange()
         self.listener.resumed(thread)

@@ -1,5 +1,7 @@
 """What a debugger front end is told, and the data that passes between it and the core.
 
+Of model calls, exception filters and data breakpoints the core tells nothing yet.
+
 Nothing here knows a wire protocol. Lines and columns are 1-based, columns count code points.
 """
 
@@ -49,7 +51,7 @@ class BreakpointSpec:
     log: str | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Breakpoint:
     """A breakpoint as it stands. Changes are told by :meth:`Listener.breakpoint_changed`.
 

@@ -77,13 +77,15 @@ def test_breakpoints_in_procedures_are_set_and_removed_while_they_live(rig: Rig)
 
 def test_a_procedure_is_found_by_name_and_followed_when_it_is_defined_again(rig: Rig) -> None:
     (point,) = rig.points.set_functions([("f", BreakpointSpec(0))])
-    assert not point.verified
+    assert (point.verified, point.message) == (False, "no procedure `f` is defined yet")
+    rig.session.execute("[a] = 1")
+    assert (point.verified, point.message) == (False, "no procedure `f` is defined yet")
     rig.session.execute("@f() -> str:\n  = one")
-    assert (point.verified, point.source, point.line) == (True, "<interactive:1>", 2)
+    assert (point.verified, point.source, point.line) == (True, "<interactive:2>", 2)
     rig.session.execute("[a] = 1\n@f() -> str:\n  # new\n  = two")
-    assert (point.source, point.line) == ("<interactive:2>", 4)
+    assert (point.source, point.line) == ("<interactive:3>", 4)
     assert rig.session.execute("= `f()`") == "two"
-    assert rig.hits == [("<interactive:2>", 4, [point.id])]
+    assert rig.hits == [("<interactive:3>", 4, [point.id])]
 
 
 def test_files_are_one_source_however_they_are_named(tmp_path: Path) -> None:
