@@ -47,7 +47,7 @@ def paint(text: str, style: str, use_color: bool) -> str:
     return f"\x1b[{style}m{text}\x1b[0m" if use_color else text
 
 
-_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})
+_ZERO_WIDTH = frozenset({"Mn", "Mc", "Me", "Cf"})
 _MAX_TEXT = 20_000
 
 

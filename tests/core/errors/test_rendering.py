@@ -10,7 +10,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import kedi
@@ -235,6 +235,8 @@ def test_any_message_is_safe_to_print(text: str) -> None:
 
 
 @given(text=texts)
+@example(text="\U000116b6")
+@example(text="\u1715\ua9c0")
 def test_widths(text: str) -> None:
     shown = printable(text)
     assert display_width(shown) <= 2 * len(shown)
