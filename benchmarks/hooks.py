@@ -27,6 +27,8 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.harness import ROUNDS, Row, in_turns, print_rows
 
 GOAL = 1.05
+#: Attributes of the interpreter that are ``None`` while nobody observes.
+_LOOKED_AT = frozenset({"observer", "around"})
 
 PROGRAMS = {
     "assignments of text": (
@@ -81,15 +83,15 @@ class _WithoutHooks(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         self.generic_visit(node)
         target = node.targets[0]
-        if isinstance(target, ast.Name) and target.id == "observer" and _is_observer(node.value):
+        if isinstance(target, ast.Name) and target.id in _LOOKED_AT and _is_observer(node.value):
             return ast.copy_location(ast.Pass(), node)
         return node
 
 
 def _is_observer(node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute):
-        return node.attr == "observer"
-    return isinstance(node, ast.Name) and node.id == "observer"
+        return node.attr in _LOOKED_AT
+    return isinstance(node, ast.Name) and node.id in _LOOKED_AT
 
 
 class _Loader(importlib.machinery.SourceFileLoader):

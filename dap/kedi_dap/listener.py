@@ -179,6 +179,7 @@ class Attachment:
                 server.door(server.main).wake = console.wake
                 if console.wake is not None:
                     console.connect(_PromptJobs(server, tee))
+            self._link.send(encode(private("ready")))
             for body in messages:
                 if isinstance(body, Malformed):
                     continue  # the adapter passes on whole messages only
@@ -215,7 +216,9 @@ class Attachment:
                 pass  # of a later adapter
 
     def leave(self) -> None:
-        """End it."""
+        """End it, once what was written until now is sent."""
+        if self._server is not None:
+            self._server.outlet.flush()
         self._link.close()
 
     def in_child(self) -> None:

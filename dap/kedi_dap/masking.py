@@ -92,6 +92,8 @@ class Masker:
         #: Every form of every secret, longest first.
         self.values = tuple(sorted(values, key=len, reverse=True))
         self.patterns = tuple(patterns)
+        #: Matches every secret, and the same with parts of secrets where a preview was cut.
+        self.whole = re.compile("|".join(map(re.escape, self.values))) if values else None
         self.literal = _literal_pattern(self.values)
         #: One of them is in every text, or encoded message, that holds a secret or a part of one.
         self._marks = tuple(dict.fromkeys(mark for v in self.values for mark in _marks(v)))
@@ -191,11 +193,11 @@ class StreamMasker:
         keep = len(text)
         if self._masker.patterns:
             keep = max(text.rfind("\n") + 1, len(text) - self.LINE_LIMIT)
-        if self._masker.literal is not None:
-            keep = min(keep, self._tail(text, self._masker.literal))
+        if self._masker.whole is not None:
+            keep = min(keep, self._tail(text, self._masker.whole))
         return max(keep, begin)
 
-    def _tail(self, text: str, literal: re.Pattern[str]) -> int:
+    def _tail(self, text: str, whole: re.Pattern[str]) -> int:
         """Where the longest end of ``text`` begins that may become a secret."""
         begin = max(0, len(text) - self._longest + 1)
         tail = text[begin:]
@@ -210,8 +212,8 @@ class StreamMasker:
         if best == len(tail):
             return len(text)
         # A secret that is whole is not cut by one that may begin within it.
-        for match in literal.finditer(text, max(0, begin - self._longest)):
-            if match.start() < begin + best < match.end() < len(text):
+        for match in whole.finditer(text):
+            if match.start() < begin + best < match.end():
                 best = match.end() - begin
         return begin + best
 

@@ -129,6 +129,8 @@ def load_env(
     which code a process loads (``PATH``, ``LD_*``, ``PYTHON*`` and the like)
     are left alone.
     """
+    if environ is None and _complete:
+        return ()
     target = os.environ if environ is None else environ
     found = read_env(directory)
     problems = list(found.problems)
@@ -140,4 +142,13 @@ def load_env(
     return tuple(problems)
 
 
-__all__ = ["MAX_BYTES", "EnvFile", "load_env", "parse_env", "read_env"]
+_complete = False
+
+
+def leave_environment() -> None:
+    """Have :func:`load_env` add nothing to this process's environment: whoever made it read all."""
+    global _complete
+    _complete = True
+
+
+__all__ = ["MAX_BYTES", "EnvFile", "leave_environment", "load_env", "parse_env", "read_env"]

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kedi.runtime.hooks import Observer
     from kedi.runtime.imports import ModuleLoader
     from kedi.runtime.procedures import ProcedureInfo
+    from kedi.runtime.python import Around
 
 #: Kedi calls inside each other before "recursion without an end".
 MAX_DEPTH = 1_000
@@ -56,11 +57,14 @@ class Interpreter:
         self.observer: Observer | None = None
         #: Told of what is rare: fragments, exceptions, model calls, threads. The observer too.
         self.watcher: Observer | None = None
+        #: Runs pieces of embedded Python in between, for who wants to know of them.
+        self.around: Around | None = None
         #: Sees each block as it is compiled, to plant its traps.
         self.planter: Callable[[Block], None] | None = None
         self._attached: Observer | None = None
         self._debugger: Observer | None = None
         self._every_step = False
+        self._python: Around | None = None
         self.config = config
         self.adapters = adapters
         self.engine = engine
@@ -144,15 +148,23 @@ class Interpreter:
         self._attached = observer
         self._arrange()
 
-    def attach_debugger(self, debugger: Observer | None, *, every_step: bool = False) -> None:
+    def attach_debugger(
+        self,
+        debugger: Observer | None,
+        *,
+        every_step: bool = False,
+        python: Around | None = None,
+    ) -> None:
         """Attach a debugger beside any observer; ``None`` detaches it.
 
         It is always told of fragments, exceptions, model calls and threads; of statements,
         bindings, procedures, scopes and Python only while it asks for ``every_step``, so that
-        breakpoints, which are traps in blocks, cost nothing where they are not.
+        breakpoints, which are traps in blocks, cost nothing where they are not. Pieces of
+        embedded Python are run by ``python``, when it is given.
         """
         self._debugger = debugger
         self._every_step = every_step
+        self._python = python
         self._arrange()
 
     def _arrange(self) -> None:
@@ -164,7 +176,13 @@ class Interpreter:
 
             self.watcher = Fanout((own, debugger))
         wanted = own is not None or (debugger is not None and self._every_step)
-        self.observer = self.watcher if wanted else None
+        observer = self.observer = self.watcher if wanted else None
+        if self._python is not None or (observer is not None and observer.wants_python):
+            from kedi.runtime.python import observed
+
+            self.around = self._python or observed
+        else:
+            self.around = None
 
     # ── configuration in scopes ──────────────────────────────────────────────
 
@@ -307,7 +325,7 @@ class Interpreter:
                     close()
                 except Exception as error:
                     first = first or error
-        self._attached = self._debugger = self.planter = None
+        self._attached = self._debugger = self._python = self.planter = None
         self._arrange()
         if first is not None:
             raise first

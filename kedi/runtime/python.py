@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from kedi.runtime.interpreter import Interpreter
 
 Run = Callable[[RunFrame, Scope], Any]
+#: Runs a piece of Python in between: ``(frame, scope, site, kind, run)``. Gives what ``run`` gives.
+Around = Callable[[RunFrame, Scope, Site, str, Run], Any]
 
 
 def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> Run:
@@ -71,9 +73,10 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
 
         # The common case has its own closure: one call less.
         def reading(frame: RunFrame, scope: Scope) -> Any:
-            if interpreter.observer is None:
+            around = interpreter.around
+            if around is None:
                 return FunctionType(code, scope)()
-            return observed(frame, scope, site, node.kind, read)
+            return around(frame, scope, site, node.kind, read)
 
         if interpreter.reporting_executor is None:
             return reading
@@ -84,9 +87,10 @@ def python_runner(interpreter: Interpreter, site: Site, node: syntax.Python) -> 
         run = reporting(interpreter, site, node, run)
 
     def storing(frame: RunFrame, scope: Scope) -> Any:
-        if interpreter.observer is None:
+        around = interpreter.around
+        if around is None:
             return run(frame, scope)
-        return observed(frame, scope, site, node.kind, run)
+        return around(frame, scope, site, node.kind, run)
 
     return storing
 
@@ -276,18 +280,15 @@ class Prelude:
 
             execute = told(interpreter, "execute_prelude", self.text, scope, execute)
         replacing = any(is_type_like(dict_get(scope, name)) for name in self.code.co_names)
-        observer = interpreter.observer
-        span = self.site.span
-        if observer is not None:
-            observer.python_entered(frame, span, "prelude")
+        around = interpreter.around
         try:
-            execute()
+            if around is None:
+                execute()
+            else:
+                around(frame, scope, self.site, "prelude", lambda frame, scope: execute())
         finally:
             if replacing:
                 EPOCH[0] += 1  # A class of it may have taken the name of an earlier one.
-            observer = interpreter.observer
-            if observer is not None:
-                observer.python_left(frame, span, "prelude")
 
     def _is_plain(self, frame: RunFrame, scope: Scope) -> bool:
         """Whether nobody has to know of what it stores."""

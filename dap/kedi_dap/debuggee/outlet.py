@@ -1,4 +1,4 @@
-"""Everything that leaves the debugged process, in order: output of the program and messages."""
+"""Messages that leave the debugged process, in order with the program's output."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _MOST = 256 * 1024
 
 
 class Outlet:
-    """Writes masked messages to the link; pending output goes first.
+    """Writes masked messages to the link; output that was written before goes first.
 
-    Output is collected for a moment, because ``print`` writes each line in two pieces. A program
-    that writes faster than the client reads waits: nothing is queued without bound.
+    Output that :meth:`write` gets is collected for a moment, because ``print`` writes each line
+    in two pieces. Whoever writes faster than the client reads waits: nothing is queued without
+    bound.
     """
 
     def __init__(self, link: Link, masker: Masker) -> None:
@@ -36,7 +37,7 @@ class Outlet:
         self._streams: dict[Category, StreamMasker] = self._fresh_streams()
         self._due = threading.Event()
         self._closed = False
-        #: Waits until what was written around Python, to the descriptors, has been read.
+        #: Waits until what the program wrote to its descriptors has been read.
         self.settle: Callable[[], None] = _nothing
         threading.Thread(target=self._send_late, name="kedi-dap-output", daemon=True).start()
 
@@ -114,7 +115,6 @@ class Outlet:
                 self._output(self._category, shown)
 
     def _output(self, category: Category, text: str) -> None:
-        self.settle()
         self._put(encode(event("output", {"category": category, "output": text})))
 
     def _put(self, data: bytes) -> None:

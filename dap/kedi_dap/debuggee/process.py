@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from kedi.agents.dotenv import leave_environment
 from kedi_dap.debuggee.capture import capture, release
 from kedi_dap.debuggee.outlet import Outlet
 from kedi_dap.debuggee.programs import run_program, run_session
@@ -43,10 +44,12 @@ class DebuggedProcess:
     def run(self) -> int:
         """Run what was asked for; its exit status."""
         if self._captures:
-            capture(self.outlet)
+            self.outlet.settle = capture()
         os.register_at_fork(after_in_child=self._in_child)
         # First of all exits to be registered, so the last to be done.
         atexit.register(self._flush)
+        # The adapter has read all there is for this environment.
+        leave_environment()
         runner = run_program if self.start["program"] is not None else run_session
         try:
             status = runner(self)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from kedi.errors import SessionLoadError
+from kedi.repl import output as terminal
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kedi.cli.options import Invocation
     from kedi.session.session import InteractiveSession
@@ -22,11 +25,8 @@ def run_program(process: DebuggedProcess) -> int:
 
         return run_program(_invocation(process.start), lambda runtime: _begin(process, runtime))
 
-    status = guarded((), run)
-    if not process.configured.is_set():
-        # It could not be compiled: the client's requests are answered all the same.
-        process.listen()
-        process.wait_for_configuration()
+    status = guarded((), _understood(run))
+    _answer_until_configured(process)
     return status
 
 
@@ -47,7 +47,11 @@ def run_session(process: DebuggedProcess) -> int:
     from kedi.cli.guard import guarded
 
     def run(arguments: Sequence[str]) -> int:
-        session = _make_session(process.start)
+        try:
+            session = _make_session(process.start)
+        except SessionLoadError as error:
+            terminal.complain(f"`{process.start['snapshot']}` cannot be loaded: {error.message}")
+            return 1
         server = process.server
         server.find_session = lambda: session
         server.main = server.debugger.current()
@@ -56,19 +60,44 @@ def run_session(process: DebuggedProcess) -> int:
         process.wait_for_configuration()
         try:
             server.serve_idle()
+        except KeyboardInterrupt:
+            if not process.ending:
+                raise
         finally:
             session.close()
         return 0
 
-    return guarded((), run)
+    status = guarded((), _understood(run))
+    _answer_until_configured(process)
+    return status
+
+
+def _understood(run: Callable[[Sequence[str]], int]) -> Callable[[Sequence[str]], int]:
+    """``run`` with its refusals said like those of a command line."""
+
+    def safely(arguments: Sequence[str]) -> int:
+        from kedi.cli.options import UsageError
+
+        try:
+            return run(arguments)
+        except UsageError as error:
+            terminal.complain(str(error), error.hint)
+            return 2
+
+    return safely
+
+
+def _answer_until_configured(process: DebuggedProcess) -> None:
+    """Answer a client that configures what could not begin."""
+    if not process.configured.is_set():
+        process.listen()
+        process.wait_for_configuration()
 
 
 def _make_session(start: dict[str, Any]) -> InteractiveSession:
     from kedi.cli.programs import configuration
-    from kedi.repl import output as terminal
     from kedi.runtime.directory import working_directory
 
-    terminal.load_environment()
     sys.path.append(str(working_directory()))
     keywords = configuration(_invocation(start))
     from kedi.repl.live import ReplSession

@@ -56,6 +56,8 @@ class Adapter:
         self._configured = False
         self._initialized = False
         self._restarting: Incoming | None = None
+        #: What asked for the process and is not answered yet.
+        self._started: Incoming | None = None
         self._ended = False
         self._leaving = False
         self._over = threading.Event()
@@ -192,9 +194,16 @@ class Adapter:
             self._waiting.clear()
             if self._configured:
                 debuggee.tell("configured")
-            request = restarting or session.request
+            self._started = restarting or session.request
         self.client.send(event("process", session.process_body(debuggee)))
-        self.respond(request)
+        if session.owned:
+            self._ready()
+
+    def _ready(self) -> None:
+        """The process debugs from now on: what asked for it is answered."""
+        request, self._started = self._started, None
+        if request is not None:
+            self.respond(request)
 
     def take(self, body: bytes) -> None:
         """A message of the process."""
@@ -212,7 +221,9 @@ class Adapter:
         import orjson
 
         message = orjson.loads(body)
-        if message.get("kedi") == "exit" and self._debuggee is not None:
+        if message.get("kedi") == "ready":
+            self._ready()
+        elif message.get("kedi") == "exit" and self._debuggee is not None:
             self._debuggee.said_status = message.get("status")
 
     def failed(self, session: Session, text: str) -> None:
@@ -239,6 +250,9 @@ class Adapter:
             if self._timer is not None:
                 self._timer.cancel()
         self._fail_pending("the program has ended")
+        if self._started is not None:
+            self.fail(self._started, "the program ended before it could be debugged")
+            self._started = None
         if status is not None:
             if status < 0:
                 self.say(f"the program was ended by {_signal_name(-status)}", "important")

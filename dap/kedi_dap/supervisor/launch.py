@@ -180,9 +180,7 @@ def _environment(given: Arguments, cwd: str) -> tuple[dict[str, str], list[str]]
             raise RequestError(f"`envFile`: `{path}` cannot be read: {error}") from None
         environment.update(found.values)
         notes += [f"{path}: {problem}" for problem in found.problems]
-    elif "envFile" in given:
-        environment["KEDI_DOTENV"] = "off"
-    else:
+    elif "envFile" not in given:
         folder = _nearest_env(cwd)
         if folder is not None:
             from kedi.agents.dotenv import load_env
@@ -195,7 +193,6 @@ def _environment(given: Arguments, cwd: str) -> tuple[dict[str, str], list[str]]
             raise RequestError(f"`env`: {name!r} cannot name a variable")
         if value is None:
             environment.pop(name, None)
-            environment.setdefault("KEDI_DOTENV", "off")
             continue
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
             raise RequestError(f"`env.{name}` is text, or null to remove the variable")

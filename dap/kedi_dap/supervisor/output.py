@@ -24,7 +24,7 @@ class Pipe:
         self.descriptor = descriptor
         self._category = category
         self._client = client
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("backslashreplace")
         self._stream = StreamMasker(masker)
         self.open = True
         #: Whether something may wait for its rest.
