@@ -22,10 +22,10 @@ import orjson
 
 import kedi
 from benchmarks.harness import Row, in_turns, print_rows
-from kedi.session.snapshot import paused_collection
-from kedi.session.snapshot_file import frame, unframe
-from kedi.session.snapshot_restore import restore
-from kedi.session.snapshot_state import collect
+from kedi.session.snapshots.api import paused_collection
+from kedi.session.snapshots.file import frame, unframe
+from kedi.session.snapshots.restore import restore
+from kedi.session.snapshots.state import collect
 
 _random = random.Random(20)
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kedi.runtime.program import KediRuntime
     from kedi.runtime.promises import KediPromise, force
     from kedi.session.session import InteractiveSession
-    from kedi.session.snapshot import dump_session, load_session
+    from kedi.session.snapshots.api import dump_session, load_session
 
 _HOMES = {
     "configure": "kedi.agents.config",
@@ -76,8 +76,8 @@ _HOMES = {
     "KediPromise": "kedi.runtime.promises",
     "force": "kedi.runtime.promises",
     "InteractiveSession": "kedi.session.session",
-    "dump_session": "kedi.session.snapshot",
-    "load_session": "kedi.session.snapshot",
+    "dump_session": "kedi.session.snapshots.api",
+    "load_session": "kedi.session.snapshots.api",
 }
 
 

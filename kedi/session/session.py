@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kedi.runtime.scopes import Scope
     from kedi.session.completion import Completion, Memory
     from kedi.session.inspect import BindingView
-    from kedi.session.snapshot_parts import Hole, HoleView, SessionParts
+    from kedi.session.snapshots.parts import Hole, HoleView, SessionParts
     from kedi.syntax.ast import ParseResult, Program
 
 
@@ -237,7 +237,7 @@ class InteractiveSession:
 
     def dump(self, path: str | os.PathLike[str], *, partial: bool = False) -> None:
         """Save the session to a file, all or nothing; see :func:`kedi.dump_session`."""
-        from kedi.session.snapshot import write_snapshot
+        from kedi.session.snapshots.api import write_snapshot
 
         with self._gate.entered("saving a snapshot"):
             write_snapshot(self._parts(), path, partial=partial)
@@ -245,7 +245,7 @@ class InteractiveSession:
     @classmethod
     def load(cls, path: str | os.PathLike[str], **options: Any) -> Self:
         """A session of this class from a file; for the options see :func:`kedi.load_session`."""
-        from kedi.session.snapshot import load_session
+        from kedi.session.snapshots.api import load_session
 
         return load_session(path, session_type=cls, **options)
 
@@ -278,13 +278,13 @@ class InteractiveSession:
         """What the snapshot this session comes from could not hold, and nobody has bound since."""
         if not self._holes:
             return ()
-        from kedi.session.snapshot_parts import HoleView, open_holes
+        from kedi.session.snapshots.parts import HoleView, open_holes
 
         found = open_holes(self._parts())
         return tuple(HoleView(item.path, item.reason, item.fragment) for item in found)
 
     def _parts(self) -> SessionParts:
-        from kedi.session.snapshot_parts import SessionParts
+        from kedi.session.snapshots.parts import SessionParts
 
         return SessionParts(
             self.config,

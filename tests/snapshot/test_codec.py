@@ -18,11 +18,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kedi.session.codec import Encoder, NeedsPlain, NoDefinitions
-from kedi.session.codec_basics import MAX_DEPTH
-from kedi.session.snapshot_atoms import Refused
-from kedi.session.snapshot_paths import path_text, root
-from kedi.session.snapshot_reader import Decoder
+from kedi.session.snapshots.atoms import Refused
+from kedi.session.snapshots.basics import MAX_DEPTH
+from kedi.session.snapshots.codec import Encoder, NeedsPlain, NoDefinitions
+from kedi.session.snapshots.paths import path_text, root
+from kedi.session.snapshots.reader import Decoder
 from tests.snapshot.support import columns, distinct, same, values
 
 quick = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

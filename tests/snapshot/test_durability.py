@@ -20,7 +20,7 @@ import pytest
 
 import kedi
 from kedi.errors import SessionDumpError
-from kedi.session import snapshot_file
+from kedi.session.snapshots import file as snapshot_file
 
 ROOT = Path(__file__).parents[2]
 
@@ -463,7 +463,7 @@ def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None
     """Their files only: those of living writers and of others stay."""
     code = (
         "import os, signal, kedi\n"
-        "from kedi.session import snapshot_file\n"
+        "from kedi.session.snapshots import file as snapshot_file\n"
         "snapshot_file._publish = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
         "kedi.interactive().dump('s.kedi-state')\n"
     )

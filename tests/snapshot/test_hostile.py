@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import kedi
 from kedi.errors import SessionLoadError
-from kedi.session import snapshot_file
+from kedi.session.snapshots import file as snapshot_file
 from tests.snapshot.support import TAIL, reseal, sealed
 
 FRAGMENTS = (

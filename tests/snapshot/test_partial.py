@@ -10,7 +10,7 @@ import pytest
 
 import kedi
 from kedi.errors import KediExecutionError, KediModelError, SessionDumpError
-from kedi.session.snapshot_parts import Hole
+from kedi.session.snapshots.parts import Hole
 from tests.snapshot.support import content_of
 from tests.snapshot.test_refusals import Script, handler
 from tests.snapshot.test_sessions import run

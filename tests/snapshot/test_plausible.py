@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 
 import kedi
-from kedi.session.snapshot_plausible import plausible
+from kedi.session.snapshots.plausible import plausible
 
 
 class Row(TypedDict):

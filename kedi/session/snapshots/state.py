@@ -15,15 +15,15 @@ from kedi.runtime.engine import ParallelEngine, SequentialEngine
 from kedi.runtime.procedures import info_of
 from kedi.runtime.program import ProgramArguments
 from kedi.runtime.scopes import MISSING, Scope, dict_get, own_keys
-from kedi.session.codec import Encoder, NeedsPlain, NoDefinitions
 from kedi.session.origins import Origins
-from kedi.session.snapshot_atoms import Refused, encode_str
-from kedi.session.snapshot_config import ConfigTable
-from kedi.session.snapshot_definitions import DefinitionTable
-from kedi.session.snapshot_file import source_digest
-from kedi.session.snapshot_parts import PLACES, Hole, SessionParts, open_holes
-from kedi.session.snapshot_paths import ATTRIBUTE, Node, path_text, root, root_name
-from kedi.session.snapshot_types import encode_type
+from kedi.session.snapshots.atoms import Refused, encode_str
+from kedi.session.snapshots.codec import Encoder, NeedsPlain, NoDefinitions
+from kedi.session.snapshots.configs import ConfigTable
+from kedi.session.snapshots.definitions import DefinitionTable
+from kedi.session.snapshots.file import source_digest
+from kedi.session.snapshots.parts import PLACES, Hole, SessionParts, open_holes
+from kedi.session.snapshots.paths import ATTRIBUTE, Node, path_text, root, root_name
+from kedi.session.snapshots.types import encode_type
 from kedi.session.static import is_real, label_of, namespace_of
 from kedi.syntax import ast as syntax
 from kedi.syntax import parse

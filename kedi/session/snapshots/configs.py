@@ -14,8 +14,7 @@ from kedi.agents.errors import ConfigurationError
 from kedi.errors import KediModelError
 from kedi.runtime.directives import LexicalConfig
 from kedi.runtime.procedures import info_of
-from kedi.session.codec import Encoder, NoDefinitions
-from kedi.session.snapshot_atoms import (
+from kedi.session.snapshots.atoms import (
     Malformed,
     Refused,
     as_count,
@@ -25,9 +24,10 @@ from kedi.session.snapshot_atoms import (
     need,
     read_str,
 )
-from kedi.session.snapshot_parts import Hole
-from kedi.session.snapshot_paths import ATTRIBUTE, Node, root
-from kedi.session.snapshot_reader import Decoder
+from kedi.session.snapshots.codec import Encoder, NoDefinitions
+from kedi.session.snapshots.parts import Hole
+from kedi.session.snapshots.paths import ATTRIBUTE, Node, root
+from kedi.session.snapshots.reader import Decoder
 from kedi.session.static import kind_of, label_of
 
 _TEXTS = ("model", "system", "effort")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kedi.session.codec_basics import PLAIN, Definitions, NeedsPlain
-from kedi.session.codec_cells import order_cells
-from kedi.session.codec_plain import FIRST_CHECK, repeats
-from kedi.session.snapshot_paths import Node, is_inside, path_text
+from kedi.session.snapshots.basics import PLAIN, Definitions, NeedsPlain
+from kedi.session.snapshots.cells import order_cells
+from kedi.session.snapshots.paths import Node, is_inside, path_text
+from kedi.session.snapshots.plain import FIRST_CHECK, repeats
 from kedi.session.static import kind_of
 
 _FEW: frozenset[type] = frozenset({bool, type(None)})
 
 
 class Walk:
-    """The state of an encoder; see :class:`~kedi.session.codec.Encoder`."""
+    """The state of an encoder; see :class:`~kedi.session.snapshots.codec.Encoder`."""
 
     def __init__(
         self, definitions: Definitions, *, cells: bool, columns: bool, holes: bool

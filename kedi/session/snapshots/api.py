@@ -8,14 +8,14 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from kedi.session import snapshot_file
 from kedi.session.config import resolve_config
-from kedi.session.snapshot_restore import restore
-from kedi.session.snapshot_state import collect
+from kedi.session.snapshots import file as snapshot_file
+from kedi.session.snapshots.restore import restore
+from kedi.session.snapshots.state import collect
 
 if TYPE_CHECKING:
     from kedi.session.session import InteractiveSession
-    from kedi.session.snapshot_parts import SessionParts
+    from kedi.session.snapshots.parts import SessionParts
 
 S = TypeVar("S", bound="InteractiveSession")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kedi.session.snapshot_paths import Node
+from kedi.session.snapshots.paths import Node
 
 Handler = Callable[[Any, Node, int], Any]
 

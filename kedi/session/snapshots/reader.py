@@ -1,7 +1,7 @@
-"""Reading encoded values back: the other half of :mod:`kedi.session.codec`.
+"""Reading encoded values back: the other half of :mod:`kedi.session.snapshots.codec`.
 
 Every part is checked: a document may come from anybody. What does not fit raises
-:class:`~kedi.session.snapshot_atoms.Malformed`.
+:class:`~kedi.session.snapshots.atoms.Malformed`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from itertools import islice, repeat
 from typing import Any
 
-from kedi.session.codec_basics import FACTORIES, TAGS, typeof
-from kedi.session.snapshot_atoms import READERS, Malformed, as_count, as_list, need
+from kedi.session.snapshots.atoms import READERS, Malformed, as_count, as_list, need
+from kedi.session.snapshots.basics import FACTORIES, TAGS, typeof
 
 _CONTAINERS = (list, dict)
 _MANY = 8

@@ -16,11 +16,11 @@ from kedi.runtime.scopes import Scope
 from kedi.runtime.typedefs import build_type, read_type
 from kedi.runtime.types import ANY, TypeContract
 from kedi.session.session import Fragment, fragment_unit
-from kedi.session.snapshot_atoms import Malformed, as_count, as_list, as_object, need
-from kedi.session.snapshot_config import ConfigReader
-from kedi.session.snapshot_definitions import top_statements
-from kedi.session.snapshot_reader import Decoder
-from kedi.session.snapshot_types import decode_contract, decode_type
+from kedi.session.snapshots.atoms import Malformed, as_count, as_list, as_object, need
+from kedi.session.snapshots.configs import ConfigReader
+from kedi.session.snapshots.definitions import top_statements
+from kedi.session.snapshots.reader import Decoder
+from kedi.session.snapshots.types import decode_contract, decode_type
 from kedi.syntax import ast as syntax
 from kedi.syntax.ast import Stmt
 

@@ -8,7 +8,7 @@ from math import isfinite
 from operator import eq
 from typing import Any
 
-from kedi.session.codec_basics import MAX_DEPTH, MIN_COLUMN, PLAIN, SIMPLE, typeof
+from kedi.session.snapshots.basics import MAX_DEPTH, MIN_COLUMN, PLAIN, SIMPLE, typeof
 
 FIRST_CHECK = 100_000
 """Identities after which repetitions are first looked for, to end a walk that goes in circles."""

@@ -20,7 +20,7 @@ from typing import Any
 from kedi.runtime.procedures import info_of
 from kedi.runtime.promises import KediPromise
 from kedi.runtime.scopes import MISSING
-from kedi.session.snapshot_parts import Hole
+from kedi.session.snapshots.parts import Hole
 from kedi.session.static import (
     class_attribute,
     is_real,

@@ -12,12 +12,12 @@ from kedi.runtime.directives import ProfileValue
 from kedi.runtime.frames import Site
 from kedi.runtime.procedures import ProcedureInfo, info_of
 from kedi.runtime.typedefs import is_kedi_type
-from kedi.session.codec import Encoder, NoDefinitions
-from kedi.session.refusals import reason_for
-from kedi.session.snapshot_atoms import Malformed, Refused
-from kedi.session.snapshot_parts import SessionParts
-from kedi.session.snapshot_paths import root
-from kedi.session.snapshot_types import encode_type
+from kedi.session.snapshots.atoms import Malformed, Refused
+from kedi.session.snapshots.codec import Encoder, NoDefinitions
+from kedi.session.snapshots.parts import SessionParts
+from kedi.session.snapshots.paths import root
+from kedi.session.snapshots.refusals import reason_for
+from kedi.session.snapshots.types import encode_type
 from kedi.session.static import is_real, namespace_of
 from kedi.syntax import ast as syntax
 from kedi.syntax import parse

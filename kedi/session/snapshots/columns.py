@@ -6,7 +6,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from kedi.session.codec_basics import (
+from kedi.session.snapshots.atoms import pack_floats
+from kedi.session.snapshots.basics import (
     MAX_DEPTH,
     MIN_COLUMN,
     SIMPLE,
@@ -16,10 +17,9 @@ from kedi.session.codec_basics import (
     is_unicode,
     typeof,
 )
-from kedi.session.codec_plain import is_finite, is_long, repeats
-from kedi.session.codec_walk import Walk
-from kedi.session.snapshot_atoms import pack_floats
-from kedi.session.snapshot_paths import Node
+from kedi.session.snapshots.paths import Node
+from kedi.session.snapshots.plain import is_finite, is_long, repeats
+from kedi.session.snapshots.walk import Walk
 from kedi.session.static import namespace_of
 
 

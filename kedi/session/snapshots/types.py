@@ -18,11 +18,11 @@ from typing import Any, ForwardRef
 
 from kedi.agents.validation import UnusableType, ensure_type
 from kedi.runtime.types import ANY, ATOMS, STR, TypeContract, builtin_types
-from kedi.session.codec import Encoder, NoDefinitions
-from kedi.session.codec_basics import Definitions
-from kedi.session.snapshot_atoms import Malformed, Refused, as_count, as_list, as_object, need
-from kedi.session.snapshot_paths import root
-from kedi.session.snapshot_reader import Decoder
+from kedi.session.snapshots.atoms import Malformed, Refused, as_count, as_list, as_object, need
+from kedi.session.snapshots.basics import Definitions
+from kedi.session.snapshots.codec import Encoder, NoDefinitions
+from kedi.session.snapshots.paths import root
+from kedi.session.snapshots.reader import Decoder
 from kedi.session.static import is_real, label_of, namespace_of
 
 _MAX_DEPTH = 50

@@ -20,7 +20,17 @@ from typing import Any, cast
 import orjson
 
 from kedi.runtime.directives import ProfileValue
-from kedi.session.codec_basics import (
+from kedi.session.snapshots.atoms import (
+    JSON_MAX,
+    JSON_MIN,
+    WRITERS,
+    Refused,
+    encode_bytearray,
+    encode_float,
+    encode_int,
+    encode_str,
+)
+from kedi.session.snapshots.basics import (
     FACTORIES,
     MAX_DEPTH,
     MAX_REPEATED,
@@ -34,20 +44,10 @@ from kedi.session.codec_basics import (
     is_unicode,
     typeof,
 )
-from kedi.session.codec_columns import ListWriter
-from kedi.session.codec_plain import plain_ids
-from kedi.session.refusals import reason_for
-from kedi.session.snapshot_atoms import (
-    JSON_MAX,
-    JSON_MIN,
-    WRITERS,
-    Refused,
-    encode_bytearray,
-    encode_float,
-    encode_int,
-    encode_str,
-)
-from kedi.session.snapshot_paths import ATTRIBUTE, PLACE, Node, path_text
+from kedi.session.snapshots.columns import ListWriter
+from kedi.session.snapshots.paths import ATTRIBUTE, PLACE, Node, path_text
+from kedi.session.snapshots.plain import plain_ids
+from kedi.session.snapshots.refusals import reason_for
 from kedi.session.static import is_real, namespace_of
 
 _ORDERED = (str, int, bytes)

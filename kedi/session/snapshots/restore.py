@@ -18,14 +18,14 @@ from kedi.runtime.scopes import Scope, dict_set, root_scope
 from kedi.runtime.types import EPOCH
 from kedi.session.config import SessionConfig, resolve_config
 from kedi.session.session import Fragment
-from kedi.session.snapshot_atoms import Malformed, as_count, as_list, as_object, need, read_str
-from kedi.session.snapshot_config import ConfigReader
-from kedi.session.snapshot_file import source_digest
-from kedi.session.snapshot_parts import Hole, SessionParts
-from kedi.session.snapshot_plausible import plausible
-from kedi.session.snapshot_reader import Decoder
-from kedi.session.snapshot_rebuild import Rebuilder
-from kedi.session.snapshot_types import decode_contract
+from kedi.session.snapshots.atoms import Malformed, as_count, as_list, as_object, need, read_str
+from kedi.session.snapshots.configs import ConfigReader
+from kedi.session.snapshots.file import source_digest
+from kedi.session.snapshots.parts import Hole, SessionParts
+from kedi.session.snapshots.plausible import plausible
+from kedi.session.snapshots.reader import Decoder
+from kedi.session.snapshots.rebuild import Rebuilder
+from kedi.session.snapshots.types import decode_contract
 
 _CONTENT = (
     *("fragments", "evaluations", "cwd", "engine", "subagents", "configs", "active"),
